@@ -1,0 +1,194 @@
+//! All that must become true together.
+
+use crate::canonical::Json;
+use crate::error::Invalid;
+use crate::event::EventName;
+use crate::fingerprint::Fingerprint;
+use crate::limits::Limits;
+use crate::meta::CommandMeta;
+use crate::names::Name;
+use crate::stream::{StreamId, Version};
+use crate::unique::UniqueChange;
+
+/// One command with everything that follows from it, written in one transaction or not at all:
+/// the command row, the idempotency record, events, versions, unique keys, projection rows.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// Who asked, for whom, when.
+    pub meta: CommandMeta,
+    /// The command's stable name.
+    pub name: Name,
+    /// What was asked.
+    pub payload: Json,
+    /// What a retry under the same key must match. Invariant: there is one if there is a key.
+    pub fingerprint: Option<Fingerprint>,
+    /// What the caller gets, now and on a replay.
+    pub output: Json,
+    /// Every aggregate that the command read or wrote, sorted, each once.
+    pub streams: Vec<StreamWrite>,
+    /// In the order in which they happen.
+    pub events: Vec<NewEvent>,
+}
+
+/// An aggregate in a commit. Its version must still be `expected`, even when nothing happens to
+/// it: that is how a decision on several aggregates is safe from write skew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamWrite {
+    /// Which aggregate.
+    pub stream: StreamId,
+    /// The version that the decision was made on.
+    pub expected: Version,
+    /// The version after the commit.
+    pub next: Version,
+    /// What happens to its unique keys.
+    pub unique: Vec<UniqueChange>,
+}
+
+/// An event that is about to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    /// The aggregate it happens to: an index into [`Commit::streams`].
+    pub stream: usize,
+    /// Its place in the stream.
+    pub version: Version,
+    /// What happens.
+    pub name: EventName,
+    /// The particulars.
+    pub payload: Json,
+}
+
+/// One aggregate's part in a commit, before it is checked.
+#[derive(Clone, Debug)]
+pub struct StreamDraft {
+    /// Which aggregate.
+    pub stream: StreamId,
+    /// The version that the decision was made on.
+    pub expected: Version,
+    /// What happens to its unique keys.
+    pub unique: Vec<UniqueChange>,
+}
+
+/// A commit's parts, before they are checked.
+#[derive(Clone, Debug)]
+pub struct CommitDraft {
+    /// Who asked, for whom, when.
+    pub meta: CommandMeta,
+    /// The command's stable name.
+    pub name: Name,
+    /// What was asked.
+    pub payload: Json,
+    /// What a retry under the same key must match.
+    pub fingerprint: Option<Fingerprint>,
+    /// What the caller gets.
+    pub output: Json,
+    /// The aggregates, each once, in any order.
+    pub streams: Vec<StreamDraft>,
+    /// The events with the index of their aggregate in `streams`, in order.
+    pub events: Vec<(usize, EventName, Json)>,
+}
+
+impl CommitDraft {
+    /// Checks the bounds, sorts the streams and numbers the events.
+    ///
+    /// # Errors
+    /// [`Invalid::TooLarge`] or [`Invalid::TooMany`] when a bound of `limits` is passed,
+    /// [`Invalid::StreamTwice`] when an aggregate is in it twice.
+    pub fn check(mut self, limits: &Limits) -> Result<Commit, Invalid> {
+        check_sizes(&self, limits)?;
+        let mut order: Vec<usize> = (0..self.streams.len()).collect();
+        order.sort_by(|&one, &two| {
+            self.streams
+                .get(one)
+                .map(|s| &s.stream)
+                .cmp(&self.streams.get(two).map(|s| &s.stream))
+        });
+        let mut sorted_at = vec![0; order.len()];
+        for (to, &from) in order.iter().enumerate() {
+            if let Some(place) = sorted_at.get_mut(from) {
+                *place = to;
+            }
+        }
+        self.streams.sort_by(|one, two| one.stream.cmp(&two.stream));
+        let mut streams = open_streams(self.streams)?;
+        let events = number_events(&mut streams, &sorted_at, self.events)?;
+        Ok(Commit {
+            meta: self.meta,
+            name: self.name,
+            payload: self.payload,
+            fingerprint: self.fingerprint,
+            output: self.output,
+            streams,
+            events,
+        })
+    }
+}
+
+fn open_streams(drafts: Vec<StreamDraft>) -> Result<Vec<StreamWrite>, Invalid> {
+    let twice = drafts
+        .array_windows()
+        .find(|[one, two]| one.stream == two.stream);
+    if let Some([one, _]) = twice {
+        return Err(Invalid::StreamTwice {
+            stream: one.stream.clone(),
+        });
+    }
+    let open = |draft: StreamDraft| StreamWrite {
+        stream: draft.stream,
+        expected: draft.expected,
+        next: draft.expected,
+        unique: draft.unique,
+    };
+    Ok(drafts.into_iter().map(open).collect())
+}
+
+fn number_events(
+    streams: &mut [StreamWrite],
+    sorted_at: &[usize],
+    events: Vec<(usize, EventName, Json)>,
+) -> Result<Vec<NewEvent>, Invalid> {
+    let number = |(draft, name, payload): (usize, EventName, Json)| {
+        let stream = *sorted_at.get(draft).ok_or(Invalid::EventWithoutStream)?;
+        let write = streams.get_mut(stream).ok_or(Invalid::EventWithoutStream)?;
+        write.next = write.next.next();
+        Ok(NewEvent {
+            stream,
+            version: write.next,
+            name,
+            payload,
+        })
+    };
+    events.into_iter().map(number).collect()
+}
+
+fn check_sizes(draft: &CommitDraft, limits: &Limits) -> Result<(), Invalid> {
+    at_most("events", draft.events.len(), limits.events_max)?;
+    at_most("streams", draft.streams.len(), limits.streams_max)?;
+    let events = draft
+        .events
+        .iter()
+        .map(|(_, _, payload)| ("event", payload));
+    let payloads = [("command", &draft.payload), ("output", &draft.output)].into_iter();
+    let mut all = 0;
+    for (what, json) in payloads.chain(events) {
+        let bytes = json.as_str().len();
+        fits(what, bytes, limits.payload_bytes_max)?;
+        all += bytes;
+    }
+    fits("commit", all, limits.commit_bytes_max)
+}
+
+fn at_most(what: &'static str, count: usize, max: usize) -> Result<(), Invalid> {
+    if count > max {
+        Err(Invalid::TooMany { what, count, max })
+    } else {
+        Ok(())
+    }
+}
+
+fn fits(what: &'static str, bytes: usize, max: usize) -> Result<(), Invalid> {
+    if bytes > max {
+        Err(Invalid::TooLarge { what, bytes, max })
+    } else {
+        Ok(())
+    }
+}
