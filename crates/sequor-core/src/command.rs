@@ -39,12 +39,13 @@ pub trait Command: Sized + Send + Sync + 'static {
     /// [`Invalid::Command`] when no variant has the name, or the payload has another shape.
     fn decode(name: &str, payload: &str) -> Result<Self, Invalid>;
 
-    /// Tells whether two requests under one key are the same. Volatile fields are left out.
+    /// Tells whether two requests under one key are the same, from the payload that
+    /// [`Command::encode`] gave. Volatile fields are left out.
     ///
     /// # Errors
     /// As [`Command::encode`].
-    fn fingerprint(&self) -> Result<Fingerprint, Invalid> {
-        Ok(Fingerprint::of(self.name(), &self.encode()?))
+    fn fingerprint(&self, payload: &Json) -> Result<Fingerprint, Invalid> {
+        Ok(Fingerprint::of(self.name(), payload))
     }
 
     /// Checks what can be checked without state. It runs before the handler, as the first filter.

@@ -7,7 +7,8 @@ use crate::fingerprint::Fingerprint;
 use crate::limits::Limits;
 use crate::meta::CommandMeta;
 use crate::names::Name;
-use crate::stream::{StreamId, Version};
+use crate::record::{Record, RecordState, StreamVersion};
+use crate::stream::{Position, StreamId, Version};
 use crate::unique::UniqueChange;
 
 /// One command with everything that follows from it, written in one transaction or not at all:
@@ -55,6 +56,28 @@ pub struct NewEvent {
     pub name: EventName,
     /// The particulars.
     pub payload: Json,
+}
+
+impl Commit {
+    /// What is remembered of the command once its last event has a position.
+    #[must_use]
+    pub fn record(&self, position: Option<Position>) -> Record {
+        let after = |write: &StreamWrite| StreamVersion {
+            stream: write.stream.clone(),
+            version: write.next,
+        };
+        Record {
+            command_id: self.meta.command_id,
+            command_name: self.name.clone(),
+            fingerprint: self.fingerprint,
+            actor: self.meta.actor.clone(),
+            recorded_at: self.meta.time,
+            streams: self.streams.iter().map(after).collect(),
+            position,
+            output: self.output.clone(),
+            state: RecordState::Completed,
+        }
+    }
 }
 
 /// One aggregate's part in a commit, before it is checked.
