@@ -12,6 +12,8 @@ mod test;
 mod tidy;
 mod workspace;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
@@ -37,8 +39,17 @@ enum Command {
     Tidy(tidy::Arguments),
 }
 
-fn main() -> Result<()> {
-    let cli = Cli::parse();
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
     let workspace = Workspace::load()?;
     match cli.command {
         Command::Test(arguments) => test::run(&workspace, &arguments),
