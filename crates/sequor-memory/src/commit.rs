@@ -1,0 +1,45 @@
+//! Making a decided command true.
+
+use async_trait::async_trait;
+use sequor_core::ports::{CommitCommand, Committed, Transact, Transaction};
+use sequor_core::{Commit, Projections, StoreError};
+
+use crate::content::Judged;
+use crate::store::MemoryStore;
+use crate::tables::Tables;
+
+#[async_trait]
+impl CommitCommand for MemoryStore {
+    async fn commit(
+        &self,
+        commit: Commit,
+        projections: &Projections<Tables>,
+    ) -> Result<Committed, StoreError> {
+        if projections.0.is_empty() {
+            let _turn = self.shared_turn().await?;
+            return self.commit_plain(commit);
+        }
+        let mut transaction = self.begin().await?;
+        if let Some(known) = transaction.write_unless_known(commit, projections).await? {
+            return Ok(Committed::Known(known));
+        }
+        let mut records = transaction.commit().await?;
+        let record = records.pop().ok_or(StoreError::Unknown)?;
+        Ok(Committed::Fresh(record))
+    }
+}
+
+impl MemoryStore {
+    /// A commit that runs nobody else's code, hence needs no transaction.
+    fn commit_plain(&self, commit: Commit) -> Result<Committed, StoreError> {
+        let mut content = self.content();
+        match content.judge(commit, &[])? {
+            Judged::Known(record) => Ok(Committed::Known(record)),
+            Judged::Fresh(written) => {
+                let record = written.record.clone();
+                content.apply(written);
+                Ok(Committed::Fresh(record))
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! A transaction that stays open while a handler works in it.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+use async_trait::async_trait;
+use sequor_core::admission::Ledger;
+use sequor_core::ports::{History, HistoryRequest, Transact, Transaction};
+use sequor_core::{
+    Commit, IdempotencyKey, InlineProjection, Projections, Record, StoreError, StoredEvent,
+    TenantId,
+};
+use tokio::sync::OwnedRwLockWriteGuard;
+
+use crate::content::{Judged, View, Written};
+use crate::store::MemoryStore;
+use crate::tables::Tables;
+
+/// An open transaction of a [`MemoryStore`]: the only one, until it is dropped.
+pub struct MemoryTransaction {
+    store: MemoryStore,
+    tables: Tables,
+    written: Vec<Written>,
+    /// Why this transaction can only be dropped.
+    failure: Option<StoreError>,
+    _turn: OwnedRwLockWriteGuard<()>,
+}
+
+#[async_trait]
+impl Transact for MemoryStore {
+    type Connection = Tables;
+    type Transaction = MemoryTransaction;
+
+    async fn begin(&self) -> Result<MemoryTransaction, StoreError> {
+        let turn = self.own_turn().await?;
+        let tables = self.content().tables();
+        Ok(MemoryTransaction {
+            store: self.clone(),
+            tables: (*tables).clone(),
+            written: Vec::new(),
+            failure: None,
+            _turn: turn,
+        })
+    }
+}
+
+#[async_trait]
+impl Transaction for MemoryTransaction {
+    type Connection = Tables;
+
+    /// Nobody else can have claimed the key: this transaction is the only one.
+    async fn claim(
+        &mut self,
+        tenant: TenantId,
+        key: &IdempotencyKey,
+    ) -> Result<Option<Record>, StoreError> {
+        let content = self.store.content();
+        let view = View {
+            content: &content,
+            written: &self.written,
+        };
+        Ok(view.record(tenant, key).cloned())
+    }
+
+    async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
+        let found = View {
+            content: &self.store.content(),
+            written: &self.written,
+        }
+        .find(&request);
+        Ok(found.into_history())
+    }
+
+    fn connection(&mut self) -> &mut Tables {
+        &mut self.tables
+    }
+
+    async fn write(
+        &mut self,
+        commit: Commit,
+        projections: &Projections<Tables>,
+    ) -> Result<(), StoreError> {
+        match self.write_unless_known(commit, projections).await? {
+            None => Ok(()),
+            Some(_) => {
+                let what = "a command was written whose key is known: claim it first".to_owned();
+                let failure = StoreError::Corrupt { what };
+                self.failure = Some(failure.clone());
+                Err(failure)
+            }
+        }
+    }
+
+    async fn commit(self) -> Result<Vec<Record>, StoreError> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let records = self.written.iter().map(|one| one.record.clone()).collect();
+        let mut content = self.store.content();
+        self.written.into_iter().for_each(|one| content.apply(one));
+        content.replace_tables(self.tables);
+        Ok(records)
+    }
+}
+
+impl MemoryTransaction {
+    /// Writes a command, or finds that its key is known.
+    pub(crate) async fn write_unless_known(
+        &mut self,
+        commit: Commit,
+        projections: &Projections<Tables>,
+    ) -> Result<Option<Record>, StoreError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        // Whoever drops this future half-way leaves half of a projection's rows behind.
+        let abandoned = "a write of this transaction was abandoned";
+        self.failure = Some(StoreError::unavailable(abandoned));
+        let outcome = self.judge_and_project(commit, projections).await;
+        self.failure = outcome.as_ref().err().cloned();
+        outcome
+    }
+
+    async fn judge_and_project(
+        &mut self,
+        commit: Commit,
+        projections: &Projections<Tables>,
+    ) -> Result<Option<Record>, StoreError> {
+        let judged = self.store.content().judge(commit, &self.written)?;
+        let written = match judged {
+            Judged::Known(record) => return Ok(Some(record)),
+            Judged::Fresh(written) => written,
+        };
+        for event in &written.events {
+            for projection in projections.0.iter() {
+                project(projection.as_ref(), event, &mut self.tables).await?;
+            }
+        }
+        self.written.push(written);
+        Ok(None)
+    }
+}
+
+async fn project(
+    projection: &dyn InlineProjection<Tables>,
+    event: &StoredEvent,
+    tables: &mut Tables,
+) -> Result<(), StoreError> {
+    let mut projecting = pin!(async { projection.project(event, tables).await });
+    let outcome = poll_fn(|context| {
+        match catch_unwind(AssertUnwindSafe(|| projecting.as_mut().poll(context))) {
+            Ok(poll) => poll.map(|outcome| outcome.map_err(|error| format!("failed: {error}"))),
+            Err(_) => Poll::Ready(Err("panicked".to_owned())),
+        }
+    });
+    outcome.await.map_err(|how| StoreError::Corrupt {
+        what: format!("projection `{}` {how}", projection.name()),
+    })
+}
+
+impl fmt::Debug for MemoryTransaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryTransaction")
+            .field("store", &self.store)
+            .field("written", &self.written.len())
+            .field("failure", &self.failure)
+            .finish_non_exhaustive()
+    }
+}
