@@ -4,7 +4,6 @@ mod invalid;
 mod store;
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub use invalid::Invalid;
@@ -18,7 +17,7 @@ use crate::stream::{StreamId, Version};
 /// carries ids, never a message of the database.
 ///
 /// `R` is the command's own rejection; inside the chain it is erased to [`Rejection`].
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error<R = Rejection> {
     /// The domain said no. Nothing is recorded; a retry decides anew.
@@ -122,20 +121,77 @@ pub struct ErrReplay {
     pub recorded_at: Timestamp,
 }
 
+impl<R> Error<R> {
+    /// The same error with another kind of rejection.
+    pub fn map_rejection<Q>(self, map: impl FnOnce(R) -> Error<Q>) -> Error<Q> {
+        match self {
+            Self::Rejected(rejection) => map(rejection),
+            Self::Invalid(invalid) => Error::Invalid(invalid),
+            Self::Unauthorized { reason } => Error::Unauthorized { reason },
+            Self::Replay(replay) => Error::Replay(replay),
+            Self::KeyReused {
+                command_id,
+                command_name,
+            } => Error::KeyReused {
+                command_id,
+                command_name,
+            },
+            Self::InProgress { retry_after } => Error::InProgress { retry_after },
+            Self::Conflict {
+                stream,
+                expected,
+                actual,
+            } => Error::Conflict {
+                stream,
+                expected,
+                actual,
+            },
+            Self::UniqueTaken {
+                scope,
+                value,
+                holder,
+            } => Error::UniqueTaken {
+                scope,
+                value,
+                holder,
+            },
+            Self::KeyExpired { command_id } => Error::KeyExpired { command_id },
+            Self::InDoubt { command_id } => Error::InDoubt { command_id },
+            Self::Issued {
+                command_name,
+                source,
+            } => Error::Issued {
+                command_name,
+                source,
+            },
+            Self::Unavailable { cause } => Error::Unavailable { cause },
+            Self::Unknown { command_id } => Error::Unknown { command_id },
+            Self::Corrupt { what } => Error::Corrupt { what },
+        }
+    }
+}
+
 /// A domain's rejection without its type, for middleware and lists of mixed commands.
-#[derive(Clone)]
-pub struct Rejection(Arc<dyn std::error::Error + Send + Sync>);
+pub struct Rejection(Box<dyn std::error::Error + Send + Sync>);
 
 impl Rejection {
     /// Erases a rejection's type.
     pub fn new(rejection: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self(Arc::new(rejection))
+        Self(Box::new(rejection))
     }
 
     /// The rejection, if it is an `R`.
     #[must_use]
     pub fn downcast_ref<R: std::error::Error + 'static>(&self) -> Option<&R> {
         self.0.downcast_ref()
+    }
+
+    /// The rejection as an `R`.
+    ///
+    /// # Errors
+    /// Itself, when it is none.
+    pub fn downcast<R: std::error::Error + 'static>(self) -> Result<R, Self> {
+        self.0.downcast().map(|rejection| *rejection).map_err(Self)
     }
 }
 
