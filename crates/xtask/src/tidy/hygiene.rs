@@ -5,7 +5,7 @@ use super::rust::{self, Rust};
 use super::tree::{SourceFile, Tree};
 
 /// What is not in any Rust file, with what to do instead.
-const LEFTOVERS: [(&str, &str); 6] = [
+const LEFTOVERS: [(&str, &str); 4] = [
     ("todo!(", "write it, or leave the room for it out"),
     (
         "unimplemented!(",
@@ -19,6 +19,10 @@ const LEFTOVERS: [(&str, &str); 6] = [
         "#[ignore",
         "repair the test or remove it; slow seeds belong behind SEQUOR_SLOW",
     ),
+];
+
+/// What is only in the code that a derive writes for users, where an expectation might not hold.
+const ALLOWS: [(&str, &str); 2] = [
     (
         "#[allow(",
         "use #[expect(…, reason = \"…\")], which tells when it is no longer needed",
@@ -38,27 +42,31 @@ pub(crate) fn nothing_left_over(tree: &Tree) -> Vec<Finding> {
 }
 
 fn file_findings(file: &SourceFile) -> Vec<Finding> {
-    let in_tests = file.path.split('/').any(|part| part == "tests");
-    let patterns: Vec<(&str, &str)> = LEFTOVERS
-        .into_iter()
-        .chain(in_tests.then_some(SLEEP))
-        .collect();
     let rust = Rust::read(&file.text);
+    let quoted = rust.quoted_lines();
+    let sleep = is_in_tests(file).then_some(SLEEP);
     let mut findings = Vec::new();
     for (number, line) in rust.code_lines() {
-        let hits = patterns
+        let is_quoted = quoted
             .iter()
-            .filter(|(pattern, _)| rust::contains(line, pattern));
+            .any(|(first, last)| (*first..=*last).contains(&number));
+        let allows = ALLOWS.into_iter().filter(|_| !is_quoted);
+        let patterns = LEFTOVERS.into_iter().chain(allows).chain(sleep);
+        let hits = patterns.filter(|(pattern, _)| rust::contains(line, pattern));
         findings.extend(hits.map(|(pattern, advice)| {
             Finding::new(
                 &file.path,
                 number,
                 format!("`{pattern}` in the code"),
-                *advice,
+                advice,
             )
         }));
     }
     findings
+}
+
+fn is_in_tests(file: &SourceFile) -> bool {
+    file.path.split('/').any(|part| part == "tests")
 }
 
 #[cfg(test)]
@@ -84,6 +92,13 @@ mod tests {
         crates/x/src/a.rs:3: `#[ignore` in the code (repair the test or remove it; slow seeds belong behind SEQUOR_SLOW)
         crates/x/src/a.rs:4: `#[allow(` in the code (use #[expect(…, reason = \"…\")], which tells when it is no longer needed)
         ");
+    }
+
+    #[test]
+    fn a_derive_may_write_an_allow_for_its_user() {
+        let derive = "fn derive() {\nquote! {\n#[allow(deprecated)]\nimpl X for Y { fn f() {} }\n}\n}\n#[allow(dead_code)]\n";
+        insta::assert_snapshot!(check("crates/x/src/a.rs", derive),
+            @r##"crates/x/src/a.rs:7: `#[allow(` in the code (use #[expect(…, reason = "…")], which tells when it is no longer needed)"##);
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Rust {
         let Scanner {
             code, mut strings, ..
         } = scanner;
-        for (first, last) in test_lines(&code) {
+        for (first, last) in regions(&code, "#[cfg(test)]") {
             for string in &mut strings {
                 string.in_test |= (first..=last).contains(&string.line);
             }
@@ -45,6 +45,11 @@ impl Rust {
             .lines()
             .enumerate()
             .map(|(index, line)| (index + 1, line))
+    }
+
+    /// The first and last lines of the code that macros write for users: `quote! { … }`.
+    pub(crate) fn quoted_lines(&self) -> Vec<(usize, usize)> {
+        regions(&self.code, "quote!")
     }
 
     /// The string literals, from top to bottom.
@@ -71,9 +76,9 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The first and last lines of the items marked `#[cfg(test)]`.
-fn test_lines(code: &str) -> Vec<(usize, usize)> {
-    code.match_indices("#[cfg(test)]")
+/// The first and last lines of what each `mark` stands before: an item, or a macro's braces.
+fn regions(code: &str, mark: &str) -> Vec<(usize, usize)> {
+    code.match_indices(mark)
         .map(|(start, mark)| {
             let (before, item) = code.split_at(start);
             let after_mark = item.get(mark.len()..).unwrap_or_default();
