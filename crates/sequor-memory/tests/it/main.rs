@@ -1,0 +1,3 @@
+//! The reference store under the suite that every store passes.
+
+mod conformance;
