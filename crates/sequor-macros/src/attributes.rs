@@ -138,7 +138,7 @@ impl Options {
         if is("crate") {
             set(&mut self.krate, meta, path)
         } else if is("prefix") {
-            set(&mut self.prefix, meta, value)
+            set(&mut self.prefix, meta, prefix)
         } else if is("name") {
             set(&mut self.name, meta, value)
         } else if is("version") {
@@ -148,7 +148,7 @@ impl Options {
         } else if is("rejection") {
             set(&mut self.rejection, meta, value)
         } else if is("id") {
-            set(&mut self.id, meta, value)
+            set(&mut self.id, meta, field)
         } else if is("validate") {
             set(&mut self.validate, meta, flag)
         } else {
@@ -164,7 +164,7 @@ fn set<T>(
 ) -> Result<()> {
     let value = read(meta)?;
     if slot.replace(value).is_some() {
-        return Err(meta.error("said twice"));
+        return Err(Error::new_spanned(&meta.path, "this is said twice"));
     }
     Ok(())
 }
@@ -182,6 +182,25 @@ fn path(meta: &ParseNestedMeta<'_>) -> Result<Path> {
     input.call(Path::parse_mod_style)
 }
 
+fn prefix(meta: &ParseNestedMeta<'_>) -> Result<LitStr> {
+    let prefix: LitStr = value(meta)?;
+    match prefix.value().chars().find(|at| !at.is_ascii_graphic()) {
+        Some(at) => {
+            let message = format!("the prefix holds {at:?}; a name takes visible ASCII characters");
+            Err(Error::new(prefix.span(), message))
+        }
+        None => Ok(prefix),
+    }
+}
+
+fn field(meta: &ParseNestedMeta<'_>) -> Result<Ident> {
+    let input = meta.value()?;
+    input.parse().map_err(|error: Error| {
+        let message = "here goes the name of a field, without quotes: `id = account`";
+        Error::new(error.span(), message)
+    })
+}
+
 fn version(meta: &ParseNestedMeta<'_>) -> Result<u32> {
     let literal: LitInt = value(meta)?;
     match literal.base10_parse() {
@@ -195,7 +214,7 @@ fn version(meta: &ParseNestedMeta<'_>) -> Result<u32> {
 
 fn flag(meta: &ParseNestedMeta<'_>) -> Result<Span> {
     if meta.input.peek(Token![=]) || meta.input.peek(syn::token::Paren) {
-        return Err(meta.error("takes no value: it is there or it is not"));
+        return Err(meta.error("this takes no value: it is there or it is not"));
     }
     Ok(syn::spanned::Spanned::span(&meta.path))
 }

@@ -106,7 +106,7 @@ fn fingerprint(subject: &Subject) -> Result<TokenStream> {
 
     let krate = subject.krate();
     let arms = subject.cases.iter().zip(&volatile).map(|(case, members)| {
-        let path = case.path();
+        let path = subject.path(case);
         if members.is_empty() {
             return quote!(#path { .. } => #krate::Fingerprint::of(name, payload),);
         }
@@ -179,7 +179,7 @@ fn target(subject: &Subject) -> Result<Option<TokenStream>> {
 }
 
 fn target_arm(subject: &Subject, case: &Case, id: &Ident) -> Result<TokenStream> {
-    let (krate, path) = (subject.krate(), case.path());
+    let (krate, path) = (subject.krate(), subject.path(case));
     let Some(field) = case.field(id) else {
         let message = format!(
             "`{}` has no field `{id}`, so it does not say which aggregate it is about",

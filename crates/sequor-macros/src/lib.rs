@@ -25,7 +25,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// The type derives serde's `Serialize` and `Deserialize` too; they write and read what a variant
 /// holds. The variant's own name in JSON is sequor's business: serde attributes that change how an
 /// enum's variants are told apart (`tag`, `content`, `untagged`, `rename`, `rename_all`, …) are
-/// refused.
+/// refused. Fields are free: `rename` on a field and `rename_all_fields` on the enum work.
 ///
 /// | attribute | goes on | meaning | default |
 /// |---|---|---|---|
@@ -88,6 +88,8 @@ pub fn derive_event(input: TokenStream) -> TokenStream {
 ///
 /// Two requests under one idempotency key are the same request when their fingerprints are equal.
 /// A field that changes with each attempt (a time of sending, a trace) is therefore `volatile`.
+/// Where serde renames all fields at once, a volatile one says its name in JSON itself, with
+/// `#[serde(rename = "…")]`.
 ///
 /// ```
 /// use sequor_core::{Command, Invalid, Target, Validate};

@@ -7,37 +7,43 @@ use syn::{Attribute, Error, Field, LitStr, Meta, Result, Token};
 
 use crate::attributes::Errors;
 
-/// Keys on an enum or a variant that change how serde tells the variants apart.
-const VARIANT_KEYS: &[&str] = &[
-    "tag",
-    "content",
-    "untagged",
-    "rename",
-    "rename_all",
-    "from",
-    "try_from",
-    "into",
-    "skip",
-    "skip_serializing",
-    "skip_deserializing",
-];
-
 /// Keys on a container that change what its fields are called in JSON.
-const FIELD_NAME_KEYS: &[&str] = &["rename_all", "rename_all_fields", "transparent"];
+const FIELD_NAME_KEYS: &[&str] = &["rename_all", "rename_all_fields", "transparent", "into"];
 
 /// Refuses attributes of an enum or variant that change how serde tells variants apart.
 pub(crate) fn refuse_on_variants(attributes: &[Attribute], word: &str) -> Result<()> {
     let mut errors = Errors::default();
     for meta in metas(attributes) {
-        for key in VARIANT_KEYS.iter().filter(|key| meta.path().is_ident(key)) {
-            let message = format!(
-                "serde's `{key}` does not go here: sequor names each {word} itself and stores the \
-                 name beside what the variant holds; to choose it, write `#[{word}(name = \"…\")]`"
-            );
+        let key = meta.path().get_ident().map(ToString::to_string);
+        let key = key.unwrap_or_default();
+        if let Some(why) = why_not_on_variants(&key, word) {
+            let message = format!("serde's `{key}` does not go here: {why}");
             errors.push(Error::new_spanned(meta.path(), message));
         }
     }
     errors.finish()
+}
+
+fn why_not_on_variants(key: &str, word: &str) -> Option<String> {
+    let itself = format!(
+        "sequor names each {word} itself and stores the name beside what the variant holds"
+    );
+    match key {
+        "tag" | "content" | "untagged" => Some(itself),
+        "rename" => Some(format!(
+            "{itself}; to choose the name, write `#[{word}(name = \"…\")]`"
+        )),
+        "rename_all" => Some(format!(
+            "{itself}; to rename all fields, write `rename_all_fields` on the enum"
+        )),
+        "from" | "try_from" | "into" => Some(format!(
+            "sequor stores what each variant holds, so the {word} writes and reads itself"
+        )),
+        "skip" | "skip_serializing" | "skip_deserializing" => {
+            Some(format!("each {word} must be written and read back"))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a container tells serde to call its fields otherwise.

@@ -60,10 +60,21 @@ impl Subject {
         named.unwrap_or_else(|| parse_quote!(::sequor))
     }
 
+    /// A case's path, to be followed by its fields in braces; tuples and units allow that too.
+    ///
+    /// It starts at the type: `Self::Output` would also be the command's associated type.
+    pub(crate) fn path(&self, case: &Case) -> TokenStream {
+        let (container, ident) = (&self.ident, &case.ident);
+        if case.is_variant {
+            return quote!(#container::#ident);
+        }
+        quote!(#container)
+    }
+
     /// The arms of a match on `self`, one a case.
     pub(crate) fn arms(&self, of: impl Fn(&Case) -> TokenStream) -> TokenStream {
         let arms = self.cases.iter().map(|case| {
-            let (pattern, value) = (case.path(), of(case));
+            let (pattern, value) = (self.path(case), of(case));
             quote!(#pattern { .. } => #value,)
         });
         quote!(#(#arms)*)
@@ -147,24 +158,20 @@ impl Case {
     }
 
     fn of_variant(variant: Variant, grammar: &Grammar, prefix: Option<&LitStr>) -> Result<Self> {
-        refuse_on_variants(&variant.attrs, grammar.word)?;
-        let options = grammar.read(&variant.attrs, Place::Variant)?;
+        let mut errors = Errors::default();
+        errors.keep(refuse_on_variants(&variant.attrs, grammar.word));
+        let options = errors.keep(grammar.read(&variant.attrs, Place::Variant));
+        let options = options.unwrap_or_default();
+        let name = errors.keep(names::resolve(grammar, &variant.ident, prefix, &options));
+        let fields = errors.keep(read_fields(variant.fields, grammar));
+        errors.finish()?;
         Ok(Self {
-            name: names::resolve(grammar, &variant.ident, prefix, &options)?,
             ident: variant.ident,
             is_variant: true,
+            name: name.unwrap_or_default(),
             version: options.version.unwrap_or(1),
-            fields: read_fields(variant.fields, grammar)?,
+            fields: fields.unwrap_or_default(),
         })
-    }
-
-    /// The case's path, to be followed by its fields in braces; tuples and units allow that too.
-    pub(crate) fn path(&self) -> TokenStream {
-        let ident = &self.ident;
-        if self.is_variant {
-            return quote!(Self::#ident);
-        }
-        quote!(Self)
     }
 
     /// The field of that name.
@@ -193,8 +200,8 @@ fn refuse_generics(generics: &Generics, grammar: &Grammar) -> Result<()> {
     }
     let word = grammar.word;
     let message = format!(
-        "type parameters and lifetimes are not supported: {word} names are stored and outlive the \
-         program, so each {word} is one type that owns its data"
+        "a type with parameters or lifetimes is no {word}: what is stored is read back as one \
+         type that owns what it holds"
     );
     Err(Error::new_spanned(&generics.params, message))
 }
