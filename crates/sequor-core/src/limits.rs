@@ -22,6 +22,15 @@ impl Limits {
         events_max: 10_000,
         streams_max: 1_000,
     };
+
+    /// Whether every bound is in its documented range.
+    #[must_use]
+    pub fn are_in_range(&self) -> bool {
+        (1 << 10..=64 << 20).contains(&self.payload_bytes_max)
+            && (1 << 10..=256 << 20).contains(&self.commit_bytes_max)
+            && (1..=100_000).contains(&self.events_max)
+            && (1..=10_000).contains(&self.streams_max)
+    }
 }
 
 impl Default for Limits {

@@ -10,7 +10,6 @@ use crate::stream::{Epoch, Position};
 /// It names the command that took effect (on a replay the original one), so that a caller can
 /// query a projection for the outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "a receipt says whether the command ran now or had run before"]
 pub struct Receipt<O> {
     /// Whether it ran now.
     pub disposition: Disposition,

@@ -26,6 +26,9 @@ pub enum Invalid {
         /// Which rule.
         reason: &'static str,
     },
+    /// The service does not keep keys.
+    #[error("this service is built without idempotency; send no key, or build it with")]
+    KeyWithoutIdempotency,
     /// A name breaks its rules.
     #[error(
         "`{name}` is no name: it takes 1 to {} visible ASCII characters",

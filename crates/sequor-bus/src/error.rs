@@ -1,0 +1,125 @@
+//! Errors on their way through the bus: with and without the type of the rejection.
+
+use sequor_core::{CommandId, Error, Invalid, Name, Record, Rejection, StoreError};
+use uuid::Uuid;
+
+/// Why a command did not run to its end.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The key is known: its record answers.
+    Known(Box<Record>),
+    /// The store did not do its work.
+    Store(StoreError),
+    /// Anything else.
+    Failed(Error),
+}
+
+impl Halt {
+    /// Whether loading and deciding again may help.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Known(_) => false,
+            Self::Store(error) => error.is_transient(),
+            Self::Failed(error) => matches!(error, Error::Conflict { .. }),
+        }
+    }
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Invalid> for Halt {
+    fn from(invalid: Invalid) -> Self {
+        Self::Failed(Error::Invalid(invalid))
+    }
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<RepoError> for Halt {
+    fn from(RepoError(error): RepoError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// What a unit of work answers a handler instead of doing its work. It turns into an [`Error`] of
+/// any command by `?`.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct RepoError(#[from] StoreError);
+
+impl RepoError {
+    pub(crate) fn without_transaction() -> Self {
+        Self(StoreError::Corrupt {
+            what: "a decider has no connection; use a handler".into(),
+        })
+    }
+}
+
+impl From<Invalid> for RepoError {
+    fn from(invalid: Invalid) -> Self {
+        Self(StoreError::Invalid(invalid))
+    }
+}
+
+impl<R> From<RepoError> for Error<R> {
+    fn from(RepoError(error): RepoError) -> Self {
+        of_reading(error)
+    }
+}
+
+/// Gives the rejection its type back. One of another type comes from a middleware of the user's.
+pub(crate) fn typed<R: std::error::Error + 'static>(
+    error: Error,
+    command: &'static str,
+) -> Error<R> {
+    error.map_rejection(|rejection| match rejection.downcast() {
+        Ok(rejection) => Error::Rejected(rejection),
+        Err(other) => match Name::new(command) {
+            Ok(command_name) => Error::Issued {
+                command_name,
+                source: Box::new(Error::Rejected(other)),
+            },
+            Err(invalid) => Error::Invalid(invalid),
+        },
+    })
+}
+
+/// Takes the type from the rejection.
+pub(crate) fn erase<R: std::error::Error + Send + Sync + 'static>(error: Error<R>) -> Error {
+    error.map_rejection(|rejection| Error::Rejected(Rejection::new(rejection)))
+}
+
+/// An error of a store that was only read.
+pub(crate) fn of_reading<R>(error: StoreError) -> Error<R> {
+    error.for_command(CommandId(Uuid::nil()))
+}
+
+/// A route got a command that it was not made for: a fault of the bus.
+pub(crate) fn foreign_command() -> Error {
+    Error::Corrupt {
+        what: "a command of another type came under this name".into(),
+    }
+}
+
+/// Whether the domain, the request or the caller's rights stopped a command, not the machine.
+pub(crate) fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Rejected(_)
+            | Error::Invalid(_)
+            | Error::Unauthorized { .. }
+            | Error::Replay(_)
+            | Error::KeyReused { .. }
+            | Error::Conflict { .. }
+            | Error::UniqueTaken { .. }
+            | Error::Issued { .. }
+    )
+}

@@ -1,0 +1,283 @@
+//! [`Repo`]: the unit of work over loaded aggregates, and the one place where anything becomes
+//! true.
+
+mod backing;
+mod commit;
+mod entity;
+mod load;
+
+use std::fmt;
+use std::sync::Arc;
+
+use sequor_core::event::EventName;
+use sequor_core::ports::{Store, Transaction};
+use sequor_core::{
+    Aggregate, AggregateId, Command, Decision, Event, IdempotencyKey, Invalid, Json, Meta, Name,
+    Record, StreamId, TenantId, UniqueChange, UniqueKey, Version,
+};
+
+pub(crate) use backing::Backing;
+use entity::Entities;
+pub use entity::Ref;
+
+use crate::envelope::{Envelope, Options};
+use crate::error::{Halt, RepoError};
+use crate::lanes::Turn;
+
+/// The unit of work of a command: loads aggregates, takes in what happens to them, and makes all
+/// of it true together.
+///
+/// A handler gets one with an open transaction; whatever it does through it, the key, the events
+/// and its own rows become true together, or not at all.
+pub struct Repo<S: Store> {
+    backing: Arc<Backing<S>>,
+    ground: Ground<S>,
+    tenant: TenantId,
+    entities: Entities,
+    events: Vec<(usize, EventName, Json)>,
+    issued: Vec<Envelope>,
+    /// What the store knew under the key when it was asked for an aggregate.
+    known: Option<Record>,
+}
+
+/// What a unit of work stands on.
+enum Ground<S: Store> {
+    /// Nothing yet: a decider decides first, and its commit is one step.
+    Speculative {
+        /// Tries before this one.
+        retries: u32,
+        /// Whether a cached aggregate will do.
+        cached: bool,
+        /// The turn among rivals for the aggregate.
+        turn: Option<Turn>,
+    },
+    /// An open transaction.
+    Transaction(S::Transaction),
+}
+
+impl<S: Store> Ground<S> {
+    /// Nothing to stand on any more.
+    const SPENT: Self = Self::Speculative {
+        retries: 0,
+        cached: false,
+        turn: None,
+    };
+}
+
+impl<S: Store> Repo<S> {
+    /// A unit of work for a decider.
+    pub(crate) fn speculative(
+        backing: &Arc<Backing<S>>,
+        envelope: &Envelope,
+        retries: u32,
+    ) -> Result<Self, Invalid> {
+        let cached = retries == 0 && envelope.options.if_version.is_none();
+        let ground = Ground::Speculative {
+            retries,
+            cached,
+            turn: None,
+        };
+        Ok(Self::on(backing, envelope.tenant()?, ground))
+    }
+
+    /// A unit of work with an open transaction.
+    pub(crate) async fn open(backing: &Arc<Backing<S>>, envelope: &Envelope) -> Result<Self, Halt> {
+        let tenant = envelope.tenant()?;
+        let transaction = backing.store.begin().await?;
+        Ok(Self::on(backing, tenant, Ground::Transaction(transaction)))
+    }
+
+    fn on(backing: &Arc<Backing<S>>, tenant: TenantId, ground: Ground<S>) -> Self {
+        Self {
+            backing: Arc::clone(backing),
+            ground,
+            tenant,
+            entities: Entities::default(),
+            events: Vec::new(),
+            issued: Vec::new(),
+            known: None,
+        }
+    }
+
+    /// Loads an aggregate of the command's tenant; a new one is in its default state, at version
+    /// 0. Loading it again gives the same one, with what has happened to it since.
+    ///
+    /// # Errors
+    /// [`RepoError`]: the id is none, the store cannot be read, or holds an event that this build
+    /// cannot read.
+    pub async fn load<A: Aggregate>(&mut self, id: impl fmt::Display) -> Result<Ref<A>, RepoError> {
+        let stream = self.stream::<A>(AggregateId::new(id)?)?;
+        Ok(self.load_stream(stream, None).await?)
+    }
+
+    /// The connection of the command's transaction, for the handler's own rows.
+    ///
+    /// # Errors
+    /// [`RepoError`] when there is no transaction, which is the case for deciders only.
+    pub fn connection(&mut self) -> Result<&mut S::Connection, RepoError> {
+        match &mut self.ground {
+            Ground::Transaction(transaction) => Ok(transaction.connection()),
+            Ground::Speculative { .. } => Err(RepoError::without_transaction()),
+        }
+    }
+
+    /// The state of an aggregate, with all that has happened to it in this unit of work.
+    ///
+    /// # Panics
+    /// When the reference comes from another unit of work.
+    #[must_use]
+    pub fn get<A: Aggregate>(&self, aggregate: Ref<A>) -> &A {
+        self.entities.state(aggregate)
+    }
+
+    /// The version that the aggregate was loaded at.
+    ///
+    /// # Panics
+    /// When the reference comes from another unit of work.
+    #[must_use]
+    pub fn version<A: Aggregate>(&self, aggregate: Ref<A>) -> Version {
+        self.entities.get(aggregate.index()).version
+    }
+
+    /// Something happens to an aggregate.
+    ///
+    /// # Errors
+    /// [`RepoError`] when the event has no portable JSON.
+    ///
+    /// # Panics
+    /// When the reference comes from another unit of work.
+    pub fn emit<A: Aggregate>(
+        &mut self,
+        aggregate: Ref<A>,
+        event: &A::Event,
+    ) -> Result<(), RepoError> {
+        Name::new(event.name().name)?;
+        let payload = event.encode()?;
+        self.entities.apply(aggregate, event);
+        self.events.push((aggregate.index(), event.name(), payload));
+        Ok(())
+    }
+
+    /// The aggregate was only read, and must be unchanged when the command becomes true. Guards
+    /// decisions on several aggregates from write skew.
+    ///
+    /// # Panics
+    /// When the reference comes from another unit of work.
+    pub fn guard<A: Aggregate>(&mut self, aggregate: Ref<A>) {
+        self.entities.get_mut(aggregate.index()).in_commit = true;
+    }
+
+    /// The aggregate holds `value` in `scope`, unique in the tenant, instead of what it held there.
+    ///
+    /// # Errors
+    /// [`RepoError`] when scope or value are none.
+    ///
+    /// # Panics
+    /// When the reference comes from another unit of work.
+    pub fn hold<A: Aggregate>(
+        &mut self,
+        aggregate: Ref<A>,
+        scope: &'static str,
+        value: &str,
+    ) -> Result<(), RepoError> {
+        let unique = UniqueKey::new(Name::new(scope)?, value)?;
+        self.entities
+            .change_unique(aggregate.index(), UniqueChange::Hold(unique));
+        Ok(())
+    }
+
+    /// The aggregate lets go of what it holds in `scope`.
+    ///
+    /// # Errors
+    /// [`RepoError`] when the scope is none.
+    ///
+    /// # Panics
+    /// When the reference comes from another unit of work.
+    pub fn release<A: Aggregate>(
+        &mut self,
+        aggregate: Ref<A>,
+        scope: &'static str,
+    ) -> Result<(), RepoError> {
+        let scope = Name::new(scope)?;
+        self.entities
+            .change_unique(aggregate.index(), UniqueChange::Release(scope));
+        Ok(())
+    }
+
+    /// The aggregate ends: it lets go of every unique value that it holds.
+    ///
+    /// # Panics
+    /// When the reference comes from another unit of work.
+    pub fn release_all<A: Aggregate>(&mut self, aggregate: Ref<A>) {
+        self.entities
+            .change_unique(aggregate.index(), UniqueChange::ReleaseAll);
+    }
+
+    /// Takes in a decision on an aggregate, and gives its output.
+    ///
+    /// # Errors
+    /// [`RepoError`] when an event or a unique value cannot be stored.
+    ///
+    /// # Panics
+    /// When the reference comes from another unit of work.
+    pub fn take_in<A: Aggregate, O>(
+        &mut self,
+        aggregate: Ref<A>,
+        decision: Decision<A::Event, O>,
+    ) -> Result<O, RepoError> {
+        self.guard(aggregate);
+        decision
+            .events
+            .iter()
+            .try_for_each(|event| self.emit(aggregate, event))?;
+        for change in decision.unique {
+            self.entities.change_unique(aggregate.index(), change?);
+        }
+        Ok(decision.output)
+    }
+
+    /// Issues a command: it runs after this one, in the same transaction, through the same chain.
+    /// It has the tenant, actor and correlation of this one and no key, unless `meta` names one:
+    /// a key is never inherited.
+    ///
+    /// # Errors
+    /// [`RepoError`] when the command has no portable JSON.
+    pub fn issue<C: Command>(
+        &mut self,
+        command: C,
+        key: Option<IdempotencyKey>,
+    ) -> Result<(), RepoError> {
+        let meta = Meta {
+            key,
+            ..Meta::new(self.tenant)
+        };
+        let envelope = Envelope::seal(Arc::new(command), meta, Options::default())?;
+        self.issued.push(envelope);
+        Ok(())
+    }
+
+    pub(crate) fn take_issued(&mut self) -> Vec<Envelope> {
+        std::mem::take(&mut self.issued)
+    }
+
+    pub(crate) fn take_known(&mut self) -> Option<Record> {
+        self.known.take()
+    }
+
+    fn stream<A: Aggregate>(&self, id: AggregateId) -> Result<StreamId, Invalid> {
+        Ok(StreamId {
+            tenant: self.tenant,
+            aggregate: Name::new(A::NAME)?,
+            id,
+        })
+    }
+}
+
+impl<S: Store> fmt::Debug for Repo<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let aggregates: Vec<_> = self.entities.streams().map(ToString::to_string).collect();
+        f.debug_struct("Repo")
+            .field("aggregates", &aggregates)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,28 @@
+//! What all units of work of a service share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sequor_core::ports::Store;
+use sequor_core::{Limits, Projections};
+
+use crate::cache::Cache;
+use crate::lanes::Lanes;
+
+/// What all units of work of a service share.
+pub(crate) struct Backing<S: Store> {
+    pub(crate) store: Arc<S>,
+    pub(crate) projections: Projections<S::Connection>,
+    pub(crate) limits: Limits,
+    pub(crate) cache: Cache,
+    pub(crate) lanes: Arc<Lanes>,
+}
+
+impl<S: Store> fmt::Debug for Backing<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backing")
+            .field("projections", &self.projections)
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
+    }
+}
