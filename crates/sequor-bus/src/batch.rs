@@ -36,11 +36,7 @@ impl Batch {
     pub(crate) fn seal(self, commands_max: usize) -> Result<Vec<Envelope>, Invalid> {
         let count = self.commands.len();
         if count > commands_max {
-            return Err(Invalid::TooMany {
-                what: "commands",
-                count,
-                max: commands_max,
-            });
+            return Err(Invalid::TooMany { what: "commands", count, max: commands_max });
         }
         let envelopes = self
             .commands
@@ -48,10 +44,7 @@ impl Batch {
             .map(|(command, meta, options)| Envelope::seal(command, meta, options))
             .map(|envelope| envelope.map(Envelope::shared))
             .collect::<Result<Vec<_>, _>>()?;
-        if envelopes
-            .array_windows()
-            .any(|[one, two]| one.meta.tenant != two.meta.tenant)
-        {
+        if envelopes.array_windows().any(|[one, two]| one.meta.tenant != two.meta.tenant) {
             return Err(Invalid::TenantsDiffer);
         }
         Ok(envelopes)
@@ -60,10 +53,7 @@ impl Batch {
 
 impl fmt::Debug for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self
-            .commands
-            .iter()
-            .map(|(command, meta, _)| (command.name(), meta));
+        let names = self.commands.iter().map(|(command, meta, _)| (command.name(), meta));
         f.debug_list().entries(names).finish()
     }
 }

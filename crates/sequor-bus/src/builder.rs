@@ -70,9 +70,7 @@ impl<S: Store> Builder<S> {
     /// Commands `C` are decided by the aggregate `A`.
     pub fn decider<A: Decider<C>, C: Target>(mut self) -> Self {
         self.check_names(A::NAME, "aggregate");
-        A::Event::NAMES
-            .iter()
-            .for_each(|event| self.check_names(event.name, "event"));
+        A::Event::NAMES.iter().for_each(|event| self.check_names(event.name, "event"));
         let route: Arc<dyn Route<S>> = Arc::new(DeciderRoute::<A, C>(PhantomData));
         self.add_route::<C>(&route);
         self
@@ -91,9 +89,7 @@ impl<S: Store> Builder<S> {
         if !is_name(name) {
             self.found(BuildError::ProjectionWithoutName);
         } else if self.projections.iter().any(|other| other.name() == name) {
-            self.found(BuildError::ProjectionTwice {
-                name: name.to_owned(),
-            });
+            self.found(BuildError::ProjectionTwice { name: name.to_owned() });
         }
         self.projections.push(Arc::new(projection));
         self
@@ -145,10 +141,7 @@ impl<S: Store> Builder<S> {
     /// How often a conflict is tried again. Default: three times.
     pub fn retry(mut self, retry: Retry) -> Self {
         if retry.retries_max > 100 || retry.pause_max > Duration::from_secs(10) {
-            self.found(BuildError::setting(
-                "retry",
-                "0 to 100 retries, pauses up to 10 s",
-            ));
+            self.found(BuildError::setting("retry", "0 to 100 retries, pauses up to 10 s"));
         }
         self.retry = retry;
         self
@@ -157,10 +150,7 @@ impl<S: Store> Builder<S> {
     /// Bounds of what one command may write. Default: see [`Limits`].
     pub fn limits(mut self, limits: Limits) -> Self {
         if !limits.are_in_range() {
-            self.found(BuildError::setting(
-                "limits",
-                "the ranges that `Limits` documents",
-            ));
+            self.found(BuildError::setting("limits", "the ranges that `Limits` documents"));
         }
         self.limits = limits;
         self
@@ -179,10 +169,7 @@ impl<S: Store> Builder<S> {
     /// 10,000, 0 (off) to 10,000,000; each costs its state's size.
     pub fn aggregates_cached_max(mut self, aggregates_max: usize) -> Self {
         if aggregates_max > 10_000_000 {
-            self.found(BuildError::setting(
-                "aggregates_cached_max",
-                "0 to 10,000,000",
-            ));
+            self.found(BuildError::setting("aggregates_cached_max", "0 to 10,000,000"));
         }
         self.aggregates_cached_max = aggregates_max;
         self
@@ -225,24 +212,14 @@ impl<S: Store> Builder<S> {
             commands_max: self.commands_max,
         };
         let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
-        let inner = Inner {
-            chain: self.chain(),
-            dispatch,
-            clock,
-            ids,
-        };
-        Ok(CommandService {
-            inner: Arc::new(inner),
-        })
+        let inner = Inner { chain: self.chain(), dispatch, clock, ids };
+        Ok(CommandService { inner: Arc::new(inner) })
     }
 
     /// Tenancy → idempotency → authz → filters, and the user's own in between.
     fn chain(self) -> Chain {
         let own = |wanted: Place| {
-            let here = self
-                .middleware
-                .iter()
-                .filter(move |(place, _)| *place == wanted);
+            let here = self.middleware.iter().filter(move |(place, _)| *place == wanted);
             here.map(|(_, middleware)| Arc::clone(middleware))
         };
         let mut behind: Vec<Arc<dyn Middleware>> = own(Place::BeforeAuthz).collect();
@@ -261,11 +238,7 @@ impl<S: Store> Builder<S> {
             return Chain::new(stations);
         };
         let speculate = behind.iter().all(|station| station.is_pure());
-        let judge = Judge {
-            settings,
-            authorize: self.authorize,
-            clock: self.clock,
-        };
+        let judge = Judge { settings, authorize: self.authorize, clock: self.clock };
         let records: Arc<dyn ReadHistory> = self.store;
         stations.push(Arc::new(Idempotent::new(judge, records, speculate)));
         stations.extend(behind);

@@ -22,9 +22,7 @@ pub(crate) struct Entry {
 
 impl Cache {
     pub(crate) fn new(aggregates_max: usize) -> Self {
-        Self {
-            entries: QuickCache::new(aggregates_max),
-        }
+        Self { entries: QuickCache::new(aggregates_max) }
     }
 
     /// The aggregate, if it is here and of type `A`.
@@ -43,11 +41,6 @@ impl Cache {
 
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Cache({} of {})",
-            self.entries.len(),
-            self.entries.capacity()
-        )
+        write!(f, "Cache({} of {})", self.entries.len(), self.entries.capacity())
     }
 }

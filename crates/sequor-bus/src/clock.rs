@@ -9,10 +9,7 @@ use uuid::Uuid;
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the clock port's own implementation"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the clock port's own implementation")]
     fn now(&self) -> Timestamp {
         Timestamp::from(chrono::Utc::now())
     }
@@ -23,10 +20,7 @@ impl Clock for SystemClock {
 pub struct RandomIds;
 
 impl Ids for RandomIds {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the id port's own implementation"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the id port's own implementation")]
     fn next(&self) -> Uuid {
         Uuid::now_v7()
     }

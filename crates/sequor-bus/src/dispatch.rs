@@ -46,11 +46,7 @@ pub(crate) struct Alone<'a, S: Store>(pub(crate) &'a Inner<S>);
 #[async_trait]
 impl<S: Store> End for Alone<'_, S> {
     async fn run(&self, envelope: &mut Envelope) -> Result<Reply, Error> {
-        let retry = self
-            .0
-            .dispatch
-            .retry
-            .for_call(envelope.options.if_version.is_some());
+        let retry = self.0.dispatch.retry.for_call(envelope.options.if_version.is_some());
         let mut retries = 0;
         loop {
             match self.attempt(envelope, retries).await {
@@ -102,12 +98,7 @@ pub(crate) async fn run_together<S: Store>(
                 replies.truncate(envelopes.len());
                 return Ok(replies);
             }
-            Err(halt) => match inner
-                .dispatch
-                .retry
-                .pause_after(halt, &mut retries, first)
-                .await
-            {
+            Err(halt) => match inner.dispatch.retry.pause_after(halt, &mut retries, first).await {
                 Ok(()) => {}
                 Err(halt) => return answer(halt, first).map(|reply| vec![reply]),
             },
@@ -132,17 +123,11 @@ impl<S: Store> End for Together<'_, S> {
 impl<'a, S: Store> Together<'a, S> {
     async fn open(inner: &'a Inner<S>, first: &Envelope) -> Result<Self, Halt> {
         let repo = Repo::open(&inner.dispatch.backing, first).await?;
-        Ok(Self {
-            inner,
-            repo: Mutex::new(repo),
-        })
+        Ok(Self { inner, repo: Mutex::new(repo) })
     }
 
     async fn step(&self, envelope: &Envelope) -> Result<Reply, Halt> {
-        self.inner
-            .dispatch
-            .step(envelope, &mut *self.repo.lock().await)
-            .await
+        self.inner.dispatch.step(envelope, &mut *self.repo.lock().await).await
     }
 
     /// Runs the queue to its end, with what its commands issue, and commits.
@@ -157,17 +142,9 @@ impl<'a, S: Store> Together<'a, S> {
             let reply = self.inner.chain.run(&mut envelope, &self).await;
             replies.push(reply.map_err(|error| of_issued(error, &envelope))?);
             queue.extend(self.issued(&envelope).await);
-            let (count, max) = (
-                replies.len() + queue.len(),
-                self.inner.dispatch.commands_max,
-            );
+            let (count, max) = (replies.len() + queue.len(), self.inner.dispatch.commands_max);
             if count > max.max(given) {
-                return Err(Invalid::TooMany {
-                    what: "commands",
-                    count,
-                    max,
-                }
-                .into());
+                return Err(Invalid::TooMany { what: "commands", count, max }.into());
             }
         }
         let records = self.repo.into_inner().finish().await?;
@@ -178,10 +155,7 @@ impl<'a, S: Store> Together<'a, S> {
     async fn issued(&self, by: &Envelope) -> Vec<Envelope> {
         let issued = self.repo.lock().await.take_issued();
         let Inner { ids, clock, .. } = self.inner;
-        issued
-            .into_iter()
-            .map(|one| one.issued_by(by).stamp(ids.next(), clock.now()))
-            .collect()
+        issued.into_iter().map(|one| one.issued_by(by).stamp(ids.next(), clock.now())).collect()
     }
 }
 
@@ -197,10 +171,9 @@ fn answer(halt: Halt, envelope: &Envelope) -> Result<Reply, Error> {
 /// A refusal of an issued command names it; the caller has not asked for it by itself.
 fn of_issued(error: Error, envelope: &Envelope) -> Error {
     match envelope.command_name() {
-        Ok(command_name) if envelope.issued && is_refusal(&error) => Error::Issued {
-            command_name,
-            source: Box::new(error),
-        },
+        Ok(command_name) if envelope.issued && is_refusal(&error) => {
+            Error::Issued { command_name, source: Box::new(error) }
+        }
         _ => error,
     }
 }
@@ -219,7 +192,5 @@ fn settle(replies: Vec<Reply>, records: Vec<Record>) -> Result<Vec<Reply>, Halt>
 }
 
 fn nothing_done() -> Halt {
-    Halt::Failed(Error::Corrupt {
-        what: "a transaction ended without its command".into(),
-    })
+    Halt::Failed(Error::Corrupt { what: "a transaction ended without its command".into() })
 }

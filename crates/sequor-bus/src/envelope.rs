@@ -86,10 +86,7 @@ impl Envelope {
 
     /// Makes it part of a shared transaction.
     pub(crate) fn shared(self) -> Self {
-        Self {
-            shared: true,
-            ..self
-        }
+        Self { shared: true, ..self }
     }
 
     /// Makes it part of the story of the command that issued it.
@@ -152,9 +149,7 @@ impl Envelope {
     }
 
     fn correlation_id(&self) -> CorrelationId {
-        self.meta
-            .correlation_id
-            .unwrap_or(CorrelationId(self.command_id.0))
+        self.meta.correlation_id.unwrap_or(CorrelationId(self.command_id.0))
     }
 
     pub(crate) fn validate(&self) -> Result<(), Invalid> {

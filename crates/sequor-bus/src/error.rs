@@ -57,9 +57,7 @@ pub struct RepoError(#[from] StoreError);
 
 impl RepoError {
     pub(crate) fn without_transaction() -> Self {
-        Self(StoreError::Corrupt {
-            what: "a decider has no connection; use a handler".into(),
-        })
+        Self(StoreError::Corrupt { what: "a decider has no connection; use a handler".into() })
     }
 }
 
@@ -83,10 +81,9 @@ pub(crate) fn typed<R: std::error::Error + 'static>(
     error.map_rejection(|rejection| match rejection.downcast() {
         Ok(rejection) => Error::Rejected(rejection),
         Err(other) => match Name::new(command) {
-            Ok(command_name) => Error::Issued {
-                command_name,
-                source: Box::new(Error::Rejected(other)),
-            },
+            Ok(command_name) => {
+                Error::Issued { command_name, source: Box::new(Error::Rejected(other)) }
+            }
             Err(invalid) => Error::Invalid(invalid),
         },
     })
@@ -104,9 +101,7 @@ pub(crate) fn of_reading<R>(error: StoreError) -> Error<R> {
 
 /// A route got a command that it was not made for: a fault of the bus.
 pub(crate) fn foreign_command() -> Error {
-    Error::Corrupt {
-        what: "a command of another type came under this name".into(),
-    }
+    Error::Corrupt { what: "a command of another type came under this name".into() }
 }
 
 /// Whether the domain, the request or the caller's rights stopped a command, not the machine.

@@ -29,11 +29,7 @@ impl Lanes {
         }
         let lane = self.lane(stream, met_rival)?;
         let turn = lane.lock_owned().await;
-        Some(Turn {
-            lanes: Arc::clone(self),
-            stream: stream.clone(),
-            turn: Some(turn),
-        })
+        Some(Turn { lanes: Arc::clone(self), stream: stream.clone(), turn: Some(turn) })
     }
 
     fn lane(&self, stream: &StreamId, open: bool) -> Option<Lane> {
@@ -64,10 +60,7 @@ impl Drop for Turn {
         let mut lanes = self.lanes.lock();
         self.turn = None;
         // Invariant: a lane is handed out under the same lock, so a count of one is the map's own.
-        if lanes
-            .get(&self.stream)
-            .is_some_and(|lane| Arc::strong_count(lane) == 1)
-        {
+        if lanes.get(&self.stream).is_some_and(|lane| Arc::strong_count(lane) == 1) {
             lanes.remove(&self.stream);
         }
         self.lanes.open.store(lanes.len(), Ordering::Release);

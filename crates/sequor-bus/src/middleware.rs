@@ -70,15 +70,7 @@ impl Next<'_> {
     pub async fn run(self, envelope: &mut Envelope) -> Result<Reply, Error> {
         match self.stations.split_first() {
             Some((station, stations)) => {
-                station
-                    .handle(
-                        envelope,
-                        Next {
-                            stations,
-                            end: self.end,
-                        },
-                    )
-                    .await
+                station.handle(envelope, Next { stations, end: self.end }).await
             }
             None => self.end.run(envelope).await,
         }
@@ -108,12 +100,7 @@ impl Chain {
     }
 
     pub(crate) async fn run(&self, envelope: &mut Envelope, end: &dyn End) -> Result<Reply, Error> {
-        Next {
-            stations: &self.stations,
-            end,
-        }
-        .run(envelope)
-        .await
+        Next { stations: &self.stations, end }.run(envelope).await
     }
 }
 

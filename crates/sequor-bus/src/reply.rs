@@ -18,27 +18,16 @@ pub struct Reply {
 impl Reply {
     /// It took effect now.
     pub(crate) fn executed(record: Arc<Record>) -> Self {
-        Self {
-            disposition: Disposition::Executed,
-            record,
-            with_output: true,
-        }
+        Self { disposition: Disposition::Executed, record, with_output: true }
     }
 
     /// The key was known; whether the record answers this request is still to be judged.
     pub(crate) fn replayed(record: Arc<Record>) -> Self {
-        Self {
-            disposition: Disposition::Replayed,
-            record,
-            with_output: false,
-        }
+        Self { disposition: Disposition::Replayed, record, with_output: false }
     }
 
     pub(crate) fn with_output(self, with_output: bool) -> Self {
-        Self {
-            with_output,
-            ..self
-        }
+        Self { with_output, ..self }
     }
 
     /// Whether it took effect now.

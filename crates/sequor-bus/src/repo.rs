@@ -57,11 +57,7 @@ enum Ground<S: Store> {
 
 impl<S: Store> Ground<S> {
     /// Nothing to stand on any more.
-    const SPENT: Self = Self::Speculative {
-        retries: 0,
-        cached: false,
-        turn: None,
-    };
+    const SPENT: Self = Self::Speculative { retries: 0, cached: false, turn: None };
 }
 
 impl<S: Store> Repo<S> {
@@ -72,11 +68,7 @@ impl<S: Store> Repo<S> {
         retries: u32,
     ) -> Result<Self, Invalid> {
         let cached = retries == 0 && envelope.options.if_version.is_none();
-        let ground = Ground::Speculative {
-            retries,
-            cached,
-            turn: None,
-        };
+        let ground = Ground::Speculative { retries, cached, turn: None };
         Ok(Self::on(backing, envelope.tenant()?, ground))
     }
 
@@ -181,8 +173,7 @@ impl<S: Store> Repo<S> {
         value: &str,
     ) -> Result<(), RepoError> {
         let unique = UniqueKey::new(Name::new(scope)?, value)?;
-        self.entities
-            .change_unique(aggregate.index(), UniqueChange::Hold(unique));
+        self.entities.change_unique(aggregate.index(), UniqueChange::Hold(unique));
         Ok(())
     }
 
@@ -199,8 +190,7 @@ impl<S: Store> Repo<S> {
         scope: &'static str,
     ) -> Result<(), RepoError> {
         let scope = Name::new(scope)?;
-        self.entities
-            .change_unique(aggregate.index(), UniqueChange::Release(scope));
+        self.entities.change_unique(aggregate.index(), UniqueChange::Release(scope));
         Ok(())
     }
 
@@ -209,8 +199,7 @@ impl<S: Store> Repo<S> {
     /// # Panics
     /// When the reference comes from another unit of work.
     pub fn release_all<A: Aggregate>(&mut self, aggregate: Ref<A>) {
-        self.entities
-            .change_unique(aggregate.index(), UniqueChange::ReleaseAll);
+        self.entities.change_unique(aggregate.index(), UniqueChange::ReleaseAll);
     }
 
     /// Takes in a decision on an aggregate, and gives its output.
@@ -226,10 +215,7 @@ impl<S: Store> Repo<S> {
         decision: Decision<A::Event, O>,
     ) -> Result<O, RepoError> {
         self.guard(aggregate);
-        decision
-            .events
-            .iter()
-            .try_for_each(|event| self.emit(aggregate, event))?;
+        decision.events.iter().try_for_each(|event| self.emit(aggregate, event))?;
         for change in decision.unique {
             self.entities.change_unique(aggregate.index(), change?);
         }
@@ -247,10 +233,7 @@ impl<S: Store> Repo<S> {
         command: C,
         key: Option<IdempotencyKey>,
     ) -> Result<(), RepoError> {
-        let meta = Meta {
-            key,
-            ..Meta::new(self.tenant)
-        };
+        let meta = Meta { key, ..Meta::new(self.tenant) };
         let envelope = Envelope::seal(Arc::new(command), meta, Options::default())?;
         self.issued.push(envelope);
         Ok(())
@@ -265,19 +248,13 @@ impl<S: Store> Repo<S> {
     }
 
     fn stream<A: Aggregate>(&self, id: AggregateId) -> Result<StreamId, Invalid> {
-        Ok(StreamId {
-            tenant: self.tenant,
-            aggregate: Name::new(A::NAME)?,
-            id,
-        })
+        Ok(StreamId { tenant: self.tenant, aggregate: Name::new(A::NAME)?, id })
     }
 }
 
 impl<S: Store> fmt::Debug for Repo<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let aggregates: Vec<_> = self.entities.streams().map(ToString::to_string).collect();
-        f.debug_struct("Repo")
-            .field("aggregates", &aggregates)
-            .finish_non_exhaustive()
+        f.debug_struct("Repo").field("aggregates", &aggregates).finish_non_exhaustive()
     }
 }

@@ -29,10 +29,7 @@ impl Retry {
     };
 
     /// No retries: every conflict reaches the caller.
-    pub const OFF: Self = Self {
-        retries_max: 0,
-        ..Self::DEFAULT
-    };
+    pub const OFF: Self = Self { retries_max: 0, ..Self::DEFAULT };
 
     /// The policy for one call: a caller that named a version gets its conflict at once.
     pub(crate) fn for_call(&self, if_version: bool) -> Self {
@@ -59,9 +56,7 @@ impl Retry {
     /// The pause before retry number `retry` (from 1). The jitter comes from the command's id,
     /// so that no source of chance is needed and rivals still part ways.
     fn pause_before(&self, retry: u32, command: Uuid) -> Duration {
-        let doubled = self
-            .pause
-            .saturating_mul(1_u32.checked_shl(retry - 1).unwrap_or(u32::MAX));
+        let doubled = self.pause.saturating_mul(1_u32.checked_shl(retry - 1).unwrap_or(u32::MAX));
         let longest = doubled.min(self.pause_max);
         let (_, low) = command.as_u64_pair();
         let parts = u32::try_from(low.rotate_left(retry * 8) % 256).unwrap_or_default();

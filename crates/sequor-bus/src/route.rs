@@ -34,9 +34,7 @@ pub(crate) struct Routes<S: Store>(pub(crate) HashMap<&'static str, Arc<dyn Rout
 
 impl<S: Store> Routes<S> {
     pub(crate) fn find(&self, name: &str) -> Result<&Arc<dyn Route<S>>, Invalid> {
-        self.0.get(name).ok_or_else(|| Invalid::NoHandler {
-            name: name.to_owned(),
-        })
+        self.0.get(name).ok_or_else(|| Invalid::NoHandler { name: name.to_owned() })
     }
 
     pub(crate) fn names(&self) -> Vec<&'static str> {

@@ -72,9 +72,7 @@ impl<S: Store> CommandService<S> {
         meta: Meta,
         options: Options,
     ) -> Result<Receipt<C::Output>, Error<C::Rejection>> {
-        let Inner {
-            chain, clock, ids, ..
-        } = &*self.inner;
+        let Inner { chain, clock, ids, .. } = &*self.inner;
         let mut envelope =
             Envelope::seal(Arc::new(command), meta, options)?.stamp(ids.next(), clock.now());
         let reply = chain.run(&mut envelope, &Alone(&self.inner)).await;
@@ -92,21 +90,11 @@ impl<S: Store> CommandService<S> {
     /// # Cancellation
     /// As [`CommandService::execute`], for all together.
     pub async fn execute_all(&self, batch: Batch) -> Result<Vec<Receipt<Json>>, Error> {
-        let Inner {
-            dispatch,
-            clock,
-            ids,
-            ..
-        } = &*self.inner;
+        let Inner { dispatch, clock, ids, .. } = &*self.inner;
         let envelopes = batch.seal(dispatch.commands_max)?.into_iter();
-        let envelopes: Vec<_> = envelopes
-            .map(|one| one.stamp(ids.next(), clock.now()))
-            .collect();
+        let envelopes: Vec<_> = envelopes.map(|one| one.stamp(ids.next(), clock.now())).collect();
         let replies = run_together(&self.inner, &envelopes).await?;
-        replies
-            .into_iter()
-            .map(|reply| reply.receipt(self.store().epoch()))
-            .collect()
+        replies.into_iter().map(|reply| reply.receipt(self.store().epoch())).collect()
     }
 
     /// What became of the command under a key: its id and name, streams and versions, position and
@@ -121,11 +109,7 @@ impl<S: Store> CommandService<S> {
         tenant: TenantId,
         key: &IdempotencyKey,
     ) -> Result<Option<Record>, Error> {
-        let request = HistoryRequest {
-            tenant,
-            key: Some(key),
-            stream: None,
-        };
+        let request = HistoryRequest { tenant, key: Some(key), stream: None };
         let history = self.store().history(request).await;
         history.map(|history| history.record).map_err(of_reading)
     }
@@ -139,9 +123,7 @@ impl<S: Store> CommandService<S> {
 
 impl<S: Store> Clone for CommandService<S> {
     fn clone(&self) -> Self {
-        Self {
-            inner: Arc::clone(&self.inner),
-        }
+        Self { inner: Arc::clone(&self.inner) }
     }
 }
 

@@ -48,11 +48,7 @@ pub struct UniqueWrites {
 /// [`StoreError::Conflict`] with the first stream (in their order) that has moved on, else
 /// [`StoreError::UniqueTaken`].
 pub fn admit(commit: &Commit, ledger: &impl Ledger) -> Result<Admission, StoreError> {
-    let known = commit
-        .meta
-        .key
-        .as_ref()
-        .and_then(|key| ledger.record(commit.meta.tenant, key));
+    let known = commit.meta.key.as_ref().and_then(|key| ledger.record(commit.meta.tenant, key));
     if let Some(record) = known {
         return Ok(Admission::Known(Box::new(record.clone())));
     }
@@ -60,11 +56,7 @@ pub fn admit(commit: &Commit, ledger: &impl Ledger) -> Result<Admission, StoreEr
         let actual = ledger.version(&write.stream);
         if actual != write.expected {
             let (stream, expected) = (write.stream.clone(), write.expected);
-            return Err(StoreError::Conflict {
-                stream,
-                expected,
-                actual,
-            });
+            return Err(StoreError::Conflict { stream, expected, actual });
         }
     }
     unique_writes(commit, ledger).map(Admission::Fresh)
@@ -72,24 +64,13 @@ pub fn admit(commit: &Commit, ledger: &impl Ledger) -> Result<Admission, StoreEr
 
 fn unique_writes(commit: &Commit, ledger: &impl Ledger) -> Result<UniqueWrites, StoreError> {
     let mut writes = UniqueWrites::default();
-    for write in commit
-        .streams
-        .iter()
-        .filter(|write| !write.unique.is_empty())
-    {
+    for write in commit.streams.iter().filter(|write| !write.unique.is_empty()) {
         let before = ledger.held(&write.stream);
         let mut after = before.clone();
-        write
-            .unique
-            .iter()
-            .for_each(|change| apply(change, &mut after));
+        write.unique.iter().for_each(|change| apply(change, &mut after));
         let own = |unique: &UniqueKey| (write.stream.clone(), unique.clone());
-        writes
-            .releases
-            .extend(before.iter().filter(|one| !after.contains(one)).map(own));
-        writes
-            .claims
-            .extend(after.iter().filter(|one| !before.contains(one)).map(own));
+        writes.releases.extend(before.iter().filter(|one| !after.contains(one)).map(own));
+        writes.claims.extend(after.iter().filter(|one| !before.contains(one)).map(own));
     }
     writes.claims.sort_by(|one, two| one.1.cmp(&two.1));
     check_claims(commit.meta.tenant, &writes, ledger)?;
@@ -115,16 +96,9 @@ fn check_claims(
 ) -> Result<(), StoreError> {
     for (index, (claimant, unique)) in writes.claims.iter().enumerate() {
         let let_go = |holder: &&StreamId| {
-            !writes
-                .releases
-                .iter()
-                .any(|(by, what)| by == *holder && what == unique)
+            !writes.releases.iter().any(|(by, what)| by == *holder && what == unique)
         };
-        let rival = writes
-            .claims
-            .iter()
-            .take(index)
-            .find(|(_, other)| other == unique);
+        let rival = writes.claims.iter().take(index).find(|(_, other)| other == unique);
         let holder = rival
             .map(|(stream, _)| stream)
             .or_else(|| ledger.holder(tenant, unique).filter(let_go))

@@ -120,10 +120,7 @@ impl CommitDraft {
         check_sizes(&self, limits)?;
         let mut order: Vec<usize> = (0..self.streams.len()).collect();
         order.sort_by(|&one, &two| {
-            self.streams
-                .get(one)
-                .map(|s| &s.stream)
-                .cmp(&self.streams.get(two).map(|s| &s.stream))
+            self.streams.get(one).map(|s| &s.stream).cmp(&self.streams.get(two).map(|s| &s.stream))
         });
         let mut sorted_at = vec![0; order.len()];
         for (to, &from) in order.iter().enumerate() {
@@ -147,13 +144,9 @@ impl CommitDraft {
 }
 
 fn open_streams(drafts: Vec<StreamDraft>) -> Result<Vec<StreamWrite>, Invalid> {
-    let twice = drafts
-        .array_windows()
-        .find(|[one, two]| one.stream == two.stream);
+    let twice = drafts.array_windows().find(|[one, two]| one.stream == two.stream);
     if let Some([one, _]) = twice {
-        return Err(Invalid::StreamTwice {
-            stream: one.stream.clone(),
-        });
+        return Err(Invalid::StreamTwice { stream: one.stream.clone() });
     }
     let open = |draft: StreamDraft| StreamWrite {
         stream: draft.stream,
@@ -173,12 +166,7 @@ fn number_events(
         let stream = *sorted_at.get(draft).ok_or(Invalid::EventWithoutStream)?;
         let write = streams.get_mut(stream).ok_or(Invalid::EventWithoutStream)?;
         write.next = write.next.next();
-        Ok(NewEvent {
-            stream,
-            version: write.next,
-            name,
-            payload,
-        })
+        Ok(NewEvent { stream, version: write.next, name, payload })
     };
     events.into_iter().map(number).collect()
 }
@@ -186,10 +174,7 @@ fn number_events(
 fn check_sizes(draft: &CommitDraft, limits: &Limits) -> Result<(), Invalid> {
     at_most("events", draft.events.len(), limits.events_max)?;
     at_most("streams", draft.streams.len(), limits.streams_max)?;
-    let events = draft
-        .events
-        .iter()
-        .map(|(_, _, payload)| ("event", payload));
+    let events = draft.events.iter().map(|(_, _, payload)| ("event", payload));
     let payloads = [("command", &draft.payload), ("output", &draft.output)].into_iter();
     let mut all = 0;
     for (what, json) in payloads.chain(events) {
@@ -201,17 +186,9 @@ fn check_sizes(draft: &CommitDraft, limits: &Limits) -> Result<(), Invalid> {
 }
 
 fn at_most(what: &'static str, count: usize, max: usize) -> Result<(), Invalid> {
-    if count > max {
-        Err(Invalid::TooMany { what, count, max })
-    } else {
-        Ok(())
-    }
+    if count > max { Err(Invalid::TooMany { what, count, max }) } else { Ok(()) }
 }
 
 fn fits(what: &'static str, bytes: usize, max: usize) -> Result<(), Invalid> {
-    if bytes > max {
-        Err(Invalid::TooLarge { what, bytes, max })
-    } else {
-        Ok(())
-    }
+    if bytes > max { Err(Invalid::TooLarge { what, bytes, max }) } else { Ok(()) }
 }

@@ -38,11 +38,7 @@ impl<E> Decision<E> {
 
     /// Several things happen, or none.
     pub fn events(events: impl IntoIterator<Item = E>) -> Self {
-        Self {
-            events: events.into_iter().collect(),
-            output: (),
-            unique: Vec::new(),
-        }
+        Self { events: events.into_iter().collect(), output: (), unique: Vec::new() }
     }
 
     /// Nothing happens; the command is recorded and can be replayed all the same.
@@ -54,27 +50,20 @@ impl<E> Decision<E> {
 impl<E, O> Decision<E, O> {
     /// Answers with a value.
     pub fn output<P>(self, output: P) -> Decision<E, P> {
-        Decision {
-            events: self.events,
-            output,
-            unique: self.unique,
-        }
+        Decision { events: self.events, output, unique: self.unique }
     }
 
     /// Holds `value` in `scope`, unique in the tenant, instead of what the aggregate held there.
     pub fn hold(mut self, scope: &'static str, value: &str) -> Self {
         self.unique.push(
-            Name::new(scope)
-                .and_then(|scope| UniqueKey::new(scope, value))
-                .map(UniqueChange::Hold),
+            Name::new(scope).and_then(|scope| UniqueKey::new(scope, value)).map(UniqueChange::Hold),
         );
         self
     }
 
     /// Lets go of what the aggregate holds in `scope`.
     pub fn release(mut self, scope: &'static str) -> Self {
-        self.unique
-            .push(Name::new(scope).map(UniqueChange::Release));
+        self.unique.push(Name::new(scope).map(UniqueChange::Release));
         self
     }
 

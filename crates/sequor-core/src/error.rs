@@ -129,41 +129,19 @@ impl<R> Error<R> {
             Self::Invalid(invalid) => Error::Invalid(invalid),
             Self::Unauthorized { reason } => Error::Unauthorized { reason },
             Self::Replay(replay) => Error::Replay(replay),
-            Self::KeyReused {
-                command_id,
-                command_name,
-            } => Error::KeyReused {
-                command_id,
-                command_name,
-            },
+            Self::KeyReused { command_id, command_name } => {
+                Error::KeyReused { command_id, command_name }
+            }
             Self::InProgress { retry_after } => Error::InProgress { retry_after },
-            Self::Conflict {
-                stream,
-                expected,
-                actual,
-            } => Error::Conflict {
-                stream,
-                expected,
-                actual,
-            },
-            Self::UniqueTaken {
-                scope,
-                value,
-                holder,
-            } => Error::UniqueTaken {
-                scope,
-                value,
-                holder,
-            },
+            Self::Conflict { stream, expected, actual } => {
+                Error::Conflict { stream, expected, actual }
+            }
+            Self::UniqueTaken { scope, value, holder } => {
+                Error::UniqueTaken { scope, value, holder }
+            }
             Self::KeyExpired { command_id } => Error::KeyExpired { command_id },
             Self::InDoubt { command_id } => Error::InDoubt { command_id },
-            Self::Issued {
-                command_name,
-                source,
-            } => Error::Issued {
-                command_name,
-                source,
-            },
+            Self::Issued { command_name, source } => Error::Issued { command_name, source },
             Self::Unavailable { cause } => Error::Unavailable { cause },
             Self::Unknown { command_id } => Error::Unknown { command_id },
             Self::Corrupt { what } => Error::Corrupt { what },

@@ -66,11 +66,7 @@ impl StoredEvent {
     /// Names this event for ever and everywhere: a UUIDv5 of tenant, stream and version.
     #[must_use]
     pub fn id(&self) -> Uuid {
-        let StreamId {
-            tenant,
-            aggregate,
-            id,
-        } = &self.stream;
+        let StreamId { tenant, aggregate, id } = &self.stream;
         let place = format!("{aggregate}\n{id}\n{}", self.version);
         Uuid::new_v5(tenant.as_uuid(), place.as_bytes())
     }
@@ -84,9 +80,7 @@ impl StoredEvent {
         let name = E::NAMES
             .iter()
             .find(|known| known.name == self.name.as_str())
-            .ok_or_else(|| DecodeError::UnknownName {
-                name: self.name.clone(),
-            })?;
+            .ok_or_else(|| DecodeError::UnknownName { name: self.name.clone() })?;
         if self.schema_version != name.schema_version {
             return Err(DecodeError::OtherSchema {
                 name: self.name.clone(),
@@ -123,7 +117,7 @@ pub enum DecodeError {
     Malformed {
         /// As stored.
         name: &'static str,
-        /// What the reader said: type and place, never a value.
+        /// What the reader said: type and place, without the texts it met.
         reason: String,
     },
 }

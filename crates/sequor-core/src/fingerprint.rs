@@ -64,10 +64,7 @@ impl Fingerprint {
 impl fmt::Debug for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Fingerprint(")?;
-        self.0
-            .iter()
-            .take(5)
-            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        self.0.iter().take(5).try_for_each(|byte| write!(f, "{byte:02x}"))?;
         f.write_str("…)")
     }
 }

@@ -78,9 +78,7 @@ impl Timestamp {
     /// # Errors
     /// [`Invalid::Time`] when it lies outside what the calendar can express.
     pub fn from_micros(micros: i64) -> Result<Self, Invalid> {
-        DateTime::from_timestamp_micros(micros)
-            .map(Self)
-            .ok_or(Invalid::Time)
+        DateTime::from_timestamp_micros(micros).map(Self).ok_or(Invalid::Time)
     }
 
     /// Microseconds since 1970-01-01T00:00:00Z.
@@ -136,10 +134,7 @@ impl Meta {
     /// A command for a tenant, without key and actor.
     #[must_use]
     pub fn new(tenant: TenantId) -> Self {
-        Self {
-            tenant: Some(tenant),
-            ..Self::default()
-        }
+        Self { tenant: Some(tenant), ..Self::default() }
     }
 
     /// Names the intent, so that a retry takes effect once.

@@ -22,9 +22,7 @@ impl Name {
         if is_name(&text) {
             return Ok(Self(text));
         }
-        Err(Invalid::Name {
-            name: text.escape_debug().take(64).collect(),
-        })
+        Err(Invalid::Name { name: text.escape_debug().take(64).collect() })
     }
 
     /// The text.

@@ -47,8 +47,6 @@ impl<C: ?Sized> Clone for Projections<C> {
 
 impl<C: ?Sized + Send + 'static> fmt::Debug for Projections<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.0.iter().map(|projection| projection.name()))
-            .finish()
+        f.debug_list().entries(self.0.iter().map(|projection| projection.name())).finish()
     }
 }

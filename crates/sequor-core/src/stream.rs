@@ -140,10 +140,7 @@ impl Partition {
             .chain_update(b"sequor:partition:1:")
             .chain_update(tenant.as_uuid().as_bytes())
             .finalize();
-        let head = digest
-            .iter()
-            .take(8)
-            .fold(0_u64, |head, byte| (head << 8) | u64::from(*byte));
+        let head = digest.iter().take(8).fold(0_u64, |head, byte| (head << 8) | u64::from(*byte));
         Self(u16::try_from(head % u64::from(count.get())).unwrap_or_default())
     }
 

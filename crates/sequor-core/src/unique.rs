@@ -25,10 +25,7 @@ impl UniqueKey {
     /// character.
     pub fn new(scope: Name, value: &str) -> Result<Self, Invalid> {
         if is_short_text(value) {
-            return Ok(Self {
-                scope,
-                value: value.into(),
-            });
+            return Ok(Self { scope, value: value.into() });
         }
         Err(Invalid::UniqueValue { scope })
     }

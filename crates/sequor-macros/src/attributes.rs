@@ -53,15 +53,8 @@ pub(crate) const COMMAND: Grammar = Grammar {
 };
 
 const COMMAND_ENUM: &[&str] = &["prefix", "output", "rejection", "id", "validate", "crate"];
-const COMMAND_STRUCT: &[&str] = &[
-    "name",
-    "prefix",
-    "output",
-    "rejection",
-    "id",
-    "validate",
-    "crate",
-];
+const COMMAND_STRUCT: &[&str] =
+    &["name", "prefix", "output", "rejection", "id", "validate", "crate"];
 
 impl Grammar {
     /// Reads the attributes of one place; every attribute is read, whatever is wrong with another.
@@ -90,9 +83,9 @@ impl Grammar {
         let here = place.words();
         if known.is_empty() {
             let keys = self.keys_on(place);
-            return Err(meta.error(format!(
-                "`{word}` has no key `{key}`; on {here} it takes {keys}"
-            )));
+            return Err(
+                meta.error(format!("`{word}` has no key `{key}`; on {here} it takes {keys}"))
+            );
         }
         let there: Vec<_> = known.into_iter().map(Place::words).collect();
         let there = there.join(" or ");
@@ -107,9 +100,8 @@ impl Grammar {
 
     fn keys_on(&self, place: Place) -> String {
         let keys = self.keys.iter().filter(|(on, _)| *on == place);
-        let keys: Vec<_> = keys
-            .flat_map(|(_, keys)| keys.iter().map(|key| format!("`{key}`")))
-            .collect();
+        let keys: Vec<_> =
+            keys.flat_map(|(_, keys)| keys.iter().map(|key| format!("`{key}`"))).collect();
         if keys.is_empty() {
             return "nothing".to_owned();
         }
@@ -205,10 +197,7 @@ fn version(meta: &ParseNestedMeta<'_>) -> Result<u32> {
     let literal: LitInt = value(meta)?;
     match literal.base10_parse() {
         Ok(version) if version > 0 => Ok(version),
-        _ => Err(Error::new(
-            literal.span(),
-            "schema versions start at 1 and end at 4294967295",
-        )),
+        _ => Err(Error::new(literal.span(), "schema versions start at 1 and end at 4294967295")),
     }
 }
 

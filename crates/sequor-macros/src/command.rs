@@ -93,11 +93,7 @@ fn fingerprint(subject: &Subject) -> Result<TokenStream> {
     let volatile: Vec<_> = subject
         .cases
         .iter()
-        .map(|case| {
-            errors
-                .keep(volatile_members(subject, case))
-                .unwrap_or_default()
-        })
+        .map(|case| errors.keep(volatile_members(subject, case)).unwrap_or_default())
         .collect();
     errors.finish()?;
     if volatile.iter().all(Vec::is_empty) {

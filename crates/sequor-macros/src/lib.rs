@@ -65,9 +65,7 @@ use syn::{DeriveInput, parse_macro_input};
 #[proc_macro_derive(Event, attributes(event))]
 pub fn derive_event(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    event::expand(input)
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    event::expand(input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Gives each variant of an enum, or a struct, its stable name as a command, and says what it
@@ -127,7 +125,5 @@ pub fn derive_event(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Command, attributes(command))]
 pub fn derive_command(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    command::expand(input)
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    command::expand(input).unwrap_or_else(syn::Error::into_compile_error).into()
 }

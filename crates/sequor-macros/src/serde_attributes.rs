@@ -30,12 +30,10 @@ fn why_not_on_variants(key: &str, word: &str) -> Option<String> {
     );
     match key {
         "tag" | "content" | "untagged" => Some(itself),
-        "rename" => Some(format!(
-            "{itself}; to choose the name, write `#[{word}(name = \"…\")]`"
-        )),
-        "rename_all" => Some(format!(
-            "{itself}; to rename all fields, write `rename_all_fields` on the enum"
-        )),
+        "rename" => Some(format!("{itself}; to choose the name, write `#[{word}(name = \"…\")]`")),
+        "rename_all" => {
+            Some(format!("{itself}; to rename all fields, write `rename_all_fields` on the enum"))
+        }
         "from" | "try_from" | "into" => Some(format!(
             "sequor stores what each variant holds, so the {word} writes and reads itself"
         )),

@@ -44,10 +44,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
         let start = Instant::now();
         result = (stage.run)(workspace, arguments)
             .with_context(|| format!("the gate is red at {} ({})", stage.name, stage.advice));
-        outcomes.push((
-            stage.name,
-            Some((result.is_ok(), start.elapsed().as_secs_f64())),
-        ));
+        outcomes.push((stage.name, Some((result.is_ok(), start.elapsed().as_secs_f64()))));
     }
     println!("\n{}", summary(&outcomes));
     result
@@ -62,11 +59,7 @@ struct Stage {
 }
 
 const STAGES: [Stage; 6] = [
-    Stage {
-        name: "format",
-        run: format_is_clean,
-        advice: "run `cargo fmt --all`",
-    },
+    Stage { name: "format", run: format_is_clean, advice: "run `cargo fmt --all`" },
     Stage {
         name: "tidy",
         run: |workspace, _| tidy::run(workspace),
@@ -77,16 +70,8 @@ const STAGES: [Stage; 6] = [
         run: clippy_is_silent,
         advice: "mend the code, or state an exception with `#[expect(…, reason = \"…\")]`",
     },
-    Stage {
-        name: "rustdoc",
-        run: docs_build,
-        advice: "mend the links and docs named above",
-    },
-    Stage {
-        name: "test",
-        run: tests_pass,
-        advice: "`cargo xtask test` runs this stage alone",
-    },
+    Stage { name: "rustdoc", run: docs_build, advice: "mend the links and docs named above" },
+    Stage { name: "test", run: tests_pass, advice: "`cargo xtask test` runs this stage alone" },
     Stage {
         name: "features",
         run: each_feature_stands_alone,
@@ -110,10 +95,7 @@ fn docs_build(workspace: &Workspace, _: &Arguments) -> Result<()> {
 }
 
 fn tests_pass(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
-    let arguments = test::Arguments {
-        slow: arguments.slow,
-        ..test::Arguments::default()
-    };
+    let arguments = test::Arguments { slow: arguments.slow, ..test::Arguments::default() };
     test::run(workspace, &arguments)
 }
 

@@ -22,10 +22,7 @@ impl Step {
         I: IntoIterator,
         I::Item: Into<String>,
     {
-        Self {
-            arguments: arguments.into_iter().map(Into::into).collect(),
-            environment: Vec::new(),
-        }
+        Self { arguments: arguments.into_iter().map(Into::into).collect(), environment: Vec::new() }
     }
 
     /// The same step with one more environment variable.

@@ -91,11 +91,7 @@ fn step(arguments: &Arguments) -> Step {
     }
     words.extend(arguments.rest.iter().map(String::as_str));
     let step = Step::cargo(words);
-    if arguments.slow {
-        step.with_env("SEQUOR_SLOW", "1")
-    } else {
-        step
-    }
+    if arguments.slow { step.with_env("SEQUOR_SLOW", "1") } else { step }
 }
 
 fn names_a_package(rest: &[String]) -> bool {

@@ -38,8 +38,8 @@ impl Workspace {
             .iter()
             .find(|package| package.name.as_str() == name)
             .with_context(|| {
-                format!("the workspace has no crate `{name}` (name another one in crates/xtask)")
-            })?;
+            format!("the workspace has no crate `{name}` (name another one in crates/xtask)")
+        })?;
         Ok(package.features.keys().cloned().collect())
     }
 

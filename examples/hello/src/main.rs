@@ -43,41 +43,15 @@ impl Decider<Ask> for Account {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let bank = CommandService::builder(MemoryStore::new())
-        .decider::<Account, Ask>()
-        .build()?;
-    let (account, tenant) = (
-        Uuid::from_u128(42),
-        "018f2f6e-0000-7000-8000-000000000001".parse()?,
-    );
-    bank.execute(Ask::Open { account }, Meta::new(tenant))
-        .await?;
+    let bank = CommandService::builder(MemoryStore::new()).decider::<Account, Ask>().build()?;
+    let (account, tenant) = (Uuid::from_u128(42), "018f2f6e-0000-7000-8000-000000000001".parse()?);
+    bank.execute(Ask::Open { account }, Meta::new(tenant)).await?;
     for _ in 0..2 {
         let meta = Meta::new(tenant).key("payday-2026-11".parse()?);
-        let receipt = bank
-            .execute(
-                Ask::Deposit {
-                    account,
-                    cents: 500,
-                },
-                meta,
-            )
-            .await?;
-        println!(
-            "deposit 500: {:?} as {}",
-            receipt.disposition, receipt.command_id
-        );
+        let receipt = bank.execute(Ask::Deposit { account, cents: 500 }, meta).await?;
+        println!("deposit 500: {:?} as {}", receipt.disposition, receipt.command_id);
     }
-    match bank
-        .execute(
-            Ask::Withdraw {
-                account,
-                cents: 501,
-            },
-            Meta::new(tenant),
-        )
-        .await
-    {
+    match bank.execute(Ask::Withdraw { account, cents: 501 }, Meta::new(tenant)).await {
         Ok(receipt) => println!("withdraw 501: {:?}", receipt.disposition),
         Err(error) => println!("withdraw 501: {error}"),
     }

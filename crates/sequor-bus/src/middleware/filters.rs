@@ -32,9 +32,7 @@ pub(crate) struct Filters(pub(crate) Vec<Box<dyn Filter>>);
 impl Middleware for Filters {
     async fn handle(&self, envelope: &mut Envelope, next: Next<'_>) -> Result<Reply, Error> {
         envelope.validate()?;
-        self.0
-            .iter()
-            .try_for_each(|filter| filter.check(envelope))?;
+        self.0.iter().try_for_each(|filter| filter.check(envelope))?;
         next.run(envelope).await
     }
 

@@ -42,10 +42,7 @@ pub(super) enum Seat<'f> {
 
 impl Flights {
     pub(super) fn new() -> Self {
-        Self {
-            shards: Default::default(),
-            hasher: RandomState::new(),
-        }
+        Self { shards: Default::default(), hasher: RandomState::new() }
     }
 
     pub(super) fn board(&self, id: FlightId) -> Seat<'_> {
@@ -54,11 +51,7 @@ impl Flights {
             Entry::Vacant(place) => {
                 let id = place.key().clone();
                 let flight = Arc::clone(place.insert(Arc::default()));
-                Seat::Leader(Leader {
-                    flights: self,
-                    id,
-                    flight,
-                })
+                Seat::Leader(Leader { flights: self, id, flight })
             }
         }
     }
@@ -66,13 +59,8 @@ impl Flights {
     fn shard(&self, id: &FlightId) -> MutexGuard<'_, HashMap<FlightId, Arc<Flight>>> {
         let shard = self.hasher.hash_one((id.tenant, &id.key)) % SHARDS as u64;
         let [first, ..] = &self.shards;
-        let shard = usize::try_from(shard)
-            .ok()
-            .and_then(|shard| self.shards.get(shard));
-        shard
-            .unwrap_or(first)
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        let shard = usize::try_from(shard).ok().and_then(|shard| self.shards.get(shard));
+        shard.unwrap_or(first).lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

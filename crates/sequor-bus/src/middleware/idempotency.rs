@@ -33,12 +33,7 @@ pub(crate) struct Idempotent {
 
 impl Idempotent {
     pub(crate) fn new(judge: Judge, records: Arc<dyn ReadHistory>, speculate: bool) -> Self {
-        Self {
-            flights: Flights::new(),
-            judge,
-            records,
-            speculate,
-        }
+        Self { flights: Flights::new(), judge, records, speculate }
     }
 }
 
@@ -62,9 +57,8 @@ impl Middleware for Idempotent {
                 Seat::Follower(flight) => {
                     let wait = self.judge.settings.wait;
                     let landing = tokio::time::timeout(wait, flight.landing()).await;
-                    let record = landing.map_err(|_| Error::InProgress {
-                        retry_after: RETRY_AFTER,
-                    })?;
+                    let record =
+                        landing.map_err(|_| Error::InProgress { retry_after: RETRY_AFTER })?;
                     if let Some(record) = record {
                         return self.answer(Reply::replayed(record), envelope).await;
                     }
@@ -114,11 +108,7 @@ fn flight_id(envelope: &Envelope) -> Result<Option<FlightId>, Invalid> {
         return Ok(None);
     };
     let (tenant, fingerprint) = (envelope.tenant()?, envelope.fingerprint()?);
-    Ok(Some(FlightId {
-        tenant,
-        key,
-        fingerprint,
-    }))
+    Ok(Some(FlightId { tenant, key, fingerprint }))
 }
 
 /// Stands in the station's place where idempotency is switched off.

@@ -24,9 +24,7 @@ impl Judge {
         let record = Arc::clone(reply.record());
         let output = self.may_see_output(&record, envelope).await?;
         if let RecordState::Reserved { lease_until, .. } = record.state {
-            return Err(Error::InProgress {
-                retry_after: until(lease_until, self.clock.now()),
-            });
+            return Err(Error::InProgress { retry_after: until(lease_until, self.clock.now()) });
         }
         if !is_same_request(&record, envelope)? {
             return match self.settings.on_reuse {
@@ -59,10 +57,7 @@ fn is_same_request(record: &Record, envelope: &Envelope) -> Result<bool, Error> 
 }
 
 fn key_reused(record: &Record) -> Error {
-    Error::KeyReused {
-        command_id: record.command_id,
-        command_name: record.command_name.clone(),
-    }
+    Error::KeyReused { command_id: record.command_id, command_name: record.command_name.clone() }
 }
 
 fn replay(record: &Record) -> Error {

@@ -20,9 +20,7 @@ impl<S: Store> Repo<S> {
     ) -> Result<Arc<Record>, Halt> {
         let commit = self.draft(envelope, output)?;
         let next: Vec<Version> = commit.streams.iter().map(|write| write.next).collect();
-        let Backing {
-            store, projections, ..
-        } = &*self.backing;
+        let Backing { store, projections, .. } = &*self.backing;
         let record = match &mut self.ground {
             Ground::Speculative { .. } => match store.commit(commit, projections).await? {
                 Committed::Fresh(record) => record,
@@ -64,12 +62,7 @@ impl<S: Store> Repo<S> {
             meta: envelope.command_meta()?,
             name: envelope.command_name()?,
             payload: envelope.payload().clone(),
-            fingerprint: envelope
-                .meta
-                .key
-                .is_some()
-                .then(|| envelope.fingerprint())
-                .transpose()?,
+            fingerprint: envelope.meta.key.is_some().then(|| envelope.fingerprint()).transpose()?,
             output,
             streams,
             events: events.collect::<Result<_, Invalid>>()?,
@@ -79,8 +72,6 @@ impl<S: Store> Repo<S> {
 
     /// What was committed is the newest state; keep it.
     fn remember(&self) {
-        self.entities
-            .changed()
-            .for_each(|(stream, entry)| self.backing.cache.put(stream, entry));
+        self.entities.changed().for_each(|(stream, entry)| self.backing.cache.put(stream, entry));
     }
 }

@@ -22,10 +22,7 @@ impl<A> Ref<A> {
     }
 
     fn to(index: usize) -> Self {
-        Self {
-            index,
-            aggregate: PhantomData,
-        }
+        Self { index, aggregate: PhantomData }
     }
 }
 
@@ -63,10 +60,7 @@ pub(super) struct Entities(Vec<Entity>);
 
 impl Entities {
     pub(super) fn find<A>(&self, stream: &StreamId) -> Option<Ref<A>> {
-        self.0
-            .iter()
-            .position(|entity| entity.stream == *stream)
-            .map(Ref::to)
+        self.0.iter().position(|entity| entity.stream == *stream).map(Ref::to)
     }
 
     pub(super) fn add<A: Aggregate>(
@@ -76,27 +70,16 @@ impl Entities {
         state: Arc<A>,
     ) -> Ref<A> {
         let (unique, in_commit, changed) = (Vec::new(), false, false);
-        self.0.push(Entity {
-            stream,
-            version,
-            state,
-            unique,
-            in_commit,
-            changed,
-        });
+        self.0.push(Entity { stream, version, state, unique, in_commit, changed });
         Ref::to(self.0.len() - 1)
     }
 
     pub(super) fn get(&self, index: usize) -> &Entity {
-        self.0
-            .get(index)
-            .expect("the reference comes from this unit of work")
+        self.0.get(index).expect("the reference comes from this unit of work")
     }
 
     pub(super) fn get_mut(&mut self, index: usize) -> &mut Entity {
-        self.0
-            .get_mut(index)
-            .expect("the reference comes from this unit of work")
+        self.0.get_mut(index).expect("the reference comes from this unit of work")
     }
 
     pub(super) fn state<A: Aggregate>(&self, aggregate: Ref<A>) -> &A {
@@ -108,9 +91,7 @@ impl Entities {
     pub(super) fn apply<A: Aggregate>(&mut self, aggregate: Ref<A>, event: &A::Event) {
         let entity = self.get_mut(aggregate.index);
         let state = std::mem::replace(&mut entity.state, Arc::new(()));
-        let mut state = state
-            .downcast::<A>()
-            .expect("the reference comes from this unit of work");
+        let mut state = state.downcast::<A>().expect("the reference comes from this unit of work");
         Arc::make_mut(&mut state).apply(event);
         entity.state = state;
         (entity.in_commit, entity.changed) = (true, true);
@@ -132,11 +113,7 @@ impl Entities {
             };
             (index, draft)
         };
-        self.0
-            .iter()
-            .enumerate()
-            .filter(|(_, entity)| entity.in_commit)
-            .map(part)
+        self.0.iter().enumerate().filter(|(_, entity)| entity.in_commit).map(part)
     }
 
     /// The draft's aggregates, in the order of their streams, are now at these versions; the next

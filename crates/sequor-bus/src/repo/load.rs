@@ -28,10 +28,7 @@ impl<S: Store> Repo<S> {
                 state = Arc::new(
                     fold(Arc::unwrap_or_clone(state), &events).map_err(unreadable(&stream))?,
                 );
-                let cached = Entry {
-                    version,
-                    state: Arc::clone(&state) as _,
-                };
+                let cached = Entry { version, state: Arc::clone(&state) as _ };
                 self.backing.cache.put(stream.clone(), cached);
             }
         }
@@ -78,11 +75,7 @@ impl<S: Store> Repo<S> {
         key: Option<&IdempotencyKey>,
     ) -> Result<History, StoreError> {
         let tenant = self.tenant;
-        let request = HistoryRequest {
-            tenant,
-            key,
-            stream: Some((stream, after)),
-        };
+        let request = HistoryRequest { tenant, key, stream: Some((stream, after)) };
         match &mut self.ground {
             Ground::Speculative { .. } => self.backing.store.history(request).await,
             Ground::Transaction(transaction) => transaction.history(request).await,
@@ -91,7 +84,5 @@ impl<S: Store> Repo<S> {
 }
 
 fn unreadable(stream: &StreamId) -> impl Fn(sequor_core::DecodeError) -> StoreError {
-    move |reason| StoreError::Corrupt {
-        what: format!("events of {stream}: {reason}"),
-    }
+    move |reason| StoreError::Corrupt { what: format!("events of {stream}: {reason}") }
 }

@@ -27,9 +27,7 @@ impl<S: Store, C: Target, A: Decider<C>> Route<S> for DeciderRoute<A, C> {
             aggregate: Name::new(A::NAME)?,
             id: command.aggregate_id()?,
         };
-        let target = repo
-            .load_stream::<A>(stream.clone(), envelope.meta.key.as_ref())
-            .await?;
+        let target = repo.load_stream::<A>(stream.clone(), envelope.meta.key.as_ref()).await?;
         if let Some(record) = repo.take_known() {
             return Err(Halt::Known(Box::new(record)));
         }
@@ -43,11 +41,9 @@ impl<S: Store, C: Target, A: Decider<C>> Route<S> for DeciderRoute<A, C> {
 
 fn expect_version(stream: &StreamId, actual: Version, envelope: &Envelope) -> Result<(), Error> {
     match envelope.options.if_version {
-        Some(expected) if expected != actual => Err(Error::Conflict {
-            stream: stream.clone(),
-            expected,
-            actual,
-        }),
+        Some(expected) if expected != actual => {
+            Err(Error::Conflict { stream: stream.clone(), expected, actual })
+        }
         _ => Ok(()),
     }
 }

@@ -23,11 +23,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn write<T: Serialize + ?Sized>(value: &T, untag: bool) -> Result<Json, Invalid> {
-        let mut writer = Self {
-            out: Vec::with_capacity(128),
-            depth: 0,
-            untag,
-        };
+        let mut writer = Self { out: Vec::with_capacity(128), depth: 0, untag };
         value.serialize(&mut writer)?;
         let text = String::from_utf8(writer.out).map_err(|_| Invalid::json("not UTF-8"))?;
         Ok(Json(text.into()))
@@ -67,14 +63,7 @@ impl Writer {
         }
         self.put(if shape == Shape::Object { "{" } else { "[" });
         let start = self.out.len();
-        Ok(Compound {
-            writer: self,
-            shape,
-            tagged,
-            start,
-            members: Vec::new(),
-            sorted: true,
-        })
+        Ok(Compound { writer: self, shape, tagged, start, members: Vec::new(), sorted: true })
     }
 
     fn open_tag(&mut self, tag: Option<&str>) -> Result<bool, Invalid> {
@@ -265,18 +254,10 @@ impl<'w> ser::Serializer for &'w mut Writer {
         self.put_number_text(&value.to_string())
     }
     fn serialize_f32(self, value: f32) -> Result<(), Invalid> {
-        if value.is_finite() {
-            self.put_scalar(value)
-        } else {
-            Err(not_finite())
-        }
+        if value.is_finite() { self.put_scalar(value) } else { Err(not_finite()) }
     }
     fn serialize_f64(self, value: f64) -> Result<(), Invalid> {
-        if value.is_finite() {
-            self.put_scalar(value)
-        } else {
-            Err(not_finite())
-        }
+        if value.is_finite() { self.put_scalar(value) } else { Err(not_finite()) }
     }
     fn serialize_char(self, value: char) -> Result<(), Invalid> {
         self.put_text(value.encode_utf8(&mut [0; 4]))

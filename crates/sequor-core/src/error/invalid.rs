@@ -30,10 +30,7 @@ pub enum Invalid {
     #[error("this service is built without idempotency; send no key, or build it with")]
     KeyWithoutIdempotency,
     /// A name breaks its rules.
-    #[error(
-        "`{name}` is no name: it takes 1 to {} visible ASCII characters",
-        Name::BYTES_MAX
-    )]
+    #[error("`{name}` is no name: it takes 1 to {} visible ASCII characters", Name::BYTES_MAX)]
     Name {
         /// Its beginning, escaped.
         name: String,
@@ -114,15 +111,38 @@ pub enum Invalid {
 impl Invalid {
     /// A refusal by a command's own checks, from anything that prints.
     pub fn command(reason: impl std::fmt::Display) -> Self {
-        Self::Command {
-            reason: reason.to_string(),
-        }
+        Self::Command { reason: reason.to_string() }
     }
 
-    /// A value without portable JSON.
+    /// A value without portable JSON. Texts that the reader quotes are left out: they are the
+    /// user's, and errors go to logs.
     pub(crate) fn json(reason: impl std::fmt::Display) -> Self {
-        Self::Json {
-            reason: reason.to_string(),
+        Self::Json { reason: without_quoted(&reason.to_string()) }
+    }
+}
+
+/// A message of `serde_json` without the texts between its double quotes.
+fn without_quoted(message: &str) -> String {
+    let (first, last) = (message.find('"'), message.rfind('"'));
+    match (first, last) {
+        (Some(first), Some(last)) if first < last => {
+            let (before, after) = (message.get(..first), message.get(last + 1..));
+            format!("{}\"…\"{}", before.unwrap_or_default(), after.unwrap_or_default())
         }
+        _ => message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::canonical::Json;
+
+    #[test]
+    fn what_the_reader_quotes_is_left_out() {
+        let wrong = Json::from_stored(r#"{"cents":"my \"secret\" text"}"#)
+            .read::<std::collections::BTreeMap<String, u64>>();
+        let message = wrong.unwrap_err().to_string();
+        assert!(message.contains("u64"), "{message}");
+        assert!(!message.contains("secret"), "{message}");
     }
 }

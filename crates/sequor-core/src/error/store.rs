@@ -92,27 +92,13 @@ impl StoreError {
     #[must_use]
     pub fn for_command<R>(self, command_id: CommandId) -> Error<R> {
         match self {
-            Self::Conflict {
-                stream,
-                expected,
-                actual,
-            } => Error::Conflict {
-                stream,
-                expected,
-                actual,
-            },
-            Self::UniqueTaken {
-                scope,
-                value,
-                holder,
-            } => Error::UniqueTaken {
-                scope,
-                value,
-                holder,
-            },
-            Self::Busy => Error::Unavailable {
-                cause: Cause::new("busy for too long"),
-            },
+            Self::Conflict { stream, expected, actual } => {
+                Error::Conflict { stream, expected, actual }
+            }
+            Self::UniqueTaken { scope, value, holder } => {
+                Error::UniqueTaken { scope, value, holder }
+            }
+            Self::Busy => Error::Unavailable { cause: Cause::new("busy for too long") },
             Self::Unavailable(cause) => Error::Unavailable { cause },
             Self::Unknown => Error::Unknown { command_id },
             Self::Invalid(invalid) => Error::Invalid(invalid),

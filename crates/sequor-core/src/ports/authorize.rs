@@ -11,8 +11,6 @@ pub struct Denied {
 impl Denied {
     /// Denies for a reason.
     pub fn because(reason: impl Into<String>) -> Self {
-        Self {
-            reason: reason.into(),
-        }
+        Self { reason: reason.into() }
     }
 }

@@ -49,19 +49,11 @@ impl Validate for AccountCommand {
 }
 
 fn open(account: &str) -> AccountCommand {
-    AccountCommand::Open {
-        account: account.into(),
-        owner: "Ada".into(),
-    }
+    AccountCommand::Open { account: account.into(), owner: "Ada".into() }
 }
 
 fn deposit(cents: u64, sent_at: u64, trace: &str) -> AccountCommand {
-    AccountCommand::DepositMoney {
-        account: 7,
-        cents,
-        sent_at,
-        trace: trace.into(),
-    }
+    AccountCommand::DepositMoney { account: 7, cents, sent_at, trace: trace.into() }
 }
 
 fn fingerprint(command: &impl Command) -> Fingerprint {
@@ -84,10 +76,7 @@ fn a_command_has_its_name_and_returns_from_its_payload() {
 
     assert_eq!(check_return(&open("a")), r#"{"account":"a","owner":"Ada"}"#);
     let payload = check_return(&deposit(1, 2, "t"));
-    assert_eq!(
-        payload,
-        r#"{"account":7,"cents":1,"sent_at":2,"traceId":"t"}"#
-    );
+    assert_eq!(payload, r#"{"account":7,"cents":1,"sent_at":2,"traceId":"t"}"#);
 }
 
 #[derive(Debug, PartialEq, Command, Serialize, Deserialize)]
@@ -110,10 +99,7 @@ fn every_kind_of_variant_returns_from_its_payload() {
     assert_eq!(check_return(&Shapes::Unit), "null");
     assert_eq!(check_return(&Shapes::Newtype("a".into())), r#""a""#);
     assert_eq!(check_return(&Shapes::Tuple(1, 2)), "[1,2]");
-    assert_eq!(
-        check_return(&Shapes::Struct { field: true }),
-        r#"{"field":true}"#
-    );
+    assert_eq!(check_return(&Shapes::Struct { field: true }), r#"{"field":true}"#);
     assert_eq!(check_return(&Wake), "null");
     assert_eq!(Wake::NAMES, ["wake-up"]);
 }
@@ -139,10 +125,7 @@ fn without_attributes_a_command_answers_nothing_and_cannot_be_rejected() {
 #[test]
 fn an_unknown_name_is_refused_by_name() {
     let refused = AccountCommand::decode("account.close", "null").unwrap_err();
-    assert_eq!(
-        refused,
-        Invalid::command("no command is called `account.close` here")
-    );
+    assert_eq!(refused, Invalid::command("no command is called `account.close` here"));
     assert!(Wake::decode("wake", "null").is_err());
 }
 
@@ -169,10 +152,7 @@ fn volatile_fields_are_left_out_of_the_fingerprint() {
 fn where_nothing_is_volatile_everything_counts() {
     assert_eq!(fingerprint(&open("a")), fingerprint(&open("a")));
     assert_ne!(fingerprint(&open("a")), fingerprint(&open("b")));
-    assert_ne!(
-        fingerprint(&Shapes::Unit),
-        fingerprint(&Shapes::Tuple(0, 0))
-    );
+    assert_ne!(fingerprint(&Shapes::Unit), fingerprint(&Shapes::Tuple(0, 0)));
     assert_ne!(fingerprint(&Shapes::Output), fingerprint(&Shapes::Unit));
 }
 
@@ -188,10 +168,7 @@ struct Renamed {
 
 #[test]
 fn a_volatile_field_is_found_under_its_name_in_json() {
-    let renamed = |sent_at| Renamed {
-        r#type: "t".into(),
-        sent_at,
-    };
+    let renamed = |sent_at| Renamed { r#type: "t".into(), sent_at };
     assert_eq!(check_return(&renamed(1)), r#"{"sentAt":1,"type":"t"}"#);
     assert_eq!(fingerprint(&renamed(1)), fingerprint(&renamed(2)));
     assert_eq!(renamed(1).aggregate_id().unwrap().as_str(), "t");

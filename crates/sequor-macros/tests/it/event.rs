@@ -35,10 +35,7 @@ fn one_of_each() -> Vec<AccountEvent> {
         AccountEvent::Closed,
         AccountEvent::OwnerChanged("Ada".into()),
         AccountEvent::Moved(-1, None),
-        AccountEvent::MoneyDeposited {
-            cents: u64::MAX,
-            note: Some("\u{1F980} \"quoted\"".into()),
-        },
+        AccountEvent::MoneyDeposited { cents: u64::MAX, note: Some("\u{1F980} \"quoted\"".into()) },
         AccountEvent::Shared(Note::Text("x".into())),
         AccountEvent::Shared(Note::Blank),
         AccountEvent::Fn { r#type: 3 },
@@ -96,24 +93,16 @@ fn each_event_carries_one_of_its_type_s_names() {
 
 #[test]
 fn an_unknown_name_is_refused_as_unknown() {
-    let name = EventName {
-        name: "account.burnt",
-        schema_version: 1,
-    };
+    let name = EventName { name: "account.burnt", schema_version: 1 };
     let refused = AccountEvent::decode(name, "null");
     assert!(matches!(refused, Err(DecodeError::UnknownName { .. })));
-    assert!(matches!(
-        Audited::decode(name, "{}"),
-        Err(DecodeError::UnknownName { .. })
-    ));
+    assert!(matches!(Audited::decode(name, "{}"), Err(DecodeError::UnknownName { .. })));
 }
 
 #[test]
 fn another_shape_is_refused_with_the_event_s_name_and_a_reason() {
     let refused = AccountEvent::decode(AccountEvent::NAMES[3], r#"{"note":null}"#);
-    let Err(DecodeError::Malformed { name, reason }) = refused else {
-        panic!("{refused:?}")
-    };
+    let Err(DecodeError::Malformed { name, reason }) = refused else { panic!("{refused:?}") };
     assert_eq!(name, "deposited");
     assert!(reason.starts_with("missing field `cents`"), "{reason}");
 }
@@ -143,9 +132,7 @@ struct HasRung;
 
 #[test]
 fn a_struct_is_one_event() {
-    let audited = Audited {
-        by_whom: "me".into(),
-    };
+    let audited = Audited { by_whom: "me".into() };
     assert_eq!(check_return(&audited), r#"{"byWhom":"me"}"#);
     assert_eq!(check_return(&Counted(4)), "4");
     assert_eq!(check_return(&HasRung), "null");

@@ -11,17 +11,11 @@ const INDEX: &str = "docs/adr/README.md";
 
 /// The index lists every decision and nothing else, and no number is used twice.
 pub(crate) fn index_is_complete(tree: &Tree) -> Vec<Finding> {
-    let decisions: Vec<&SourceFile> = tree
-        .select(FOLDER, ".md")
-        .filter(|file| file.path != INDEX)
-        .collect();
+    let decisions: Vec<&SourceFile> =
+        tree.select(FOLDER, ".md").filter(|file| file.path != INDEX).collect();
     let index = tree.file(INDEX);
     let mut findings = numbers_are_unique(&decisions);
-    findings.extend(
-        decisions
-            .iter()
-            .filter_map(|decision| unlisted(index, decision)),
-    );
+    findings.extend(decisions.iter().filter_map(|decision| unlisted(index, decision)));
     findings.extend(index.into_iter().flat_map(|index| strangers(tree, index)));
     findings
 }
@@ -31,15 +25,11 @@ fn numbers_are_unique(decisions: &[&SourceFile]) -> Vec<Finding> {
     let mut by_number = BTreeMap::new();
     for decision in decisions {
         let finding = match number(decision.name()) {
-            None => Some((
-                "not named as a decision".to_owned(),
-                "name it docs/adr/<NNNN>-<topic>.md",
-            )),
+            None => {
+                Some(("not named as a decision".to_owned(), "name it docs/adr/<NNNN>-<topic>.md"))
+            }
             Some(number) => by_number.insert(number, decision.name()).map(|twin| {
-                (
-                    format!("the number {number} is taken by {twin}"),
-                    "take the next free number",
-                )
+                (format!("the number {number} is taken by {twin}"), "take the next free number")
             }),
         };
         findings.extend(
@@ -93,10 +83,7 @@ mod tests {
     use super::{Tree, index_is_complete};
 
     fn check(index: &str, names: &[&str]) -> String {
-        let paths: Vec<String> = names
-            .iter()
-            .map(|name| format!("docs/adr/{name}"))
-            .collect();
+        let paths: Vec<String> = names.iter().map(|name| format!("docs/adr/{name}")).collect();
         let mut files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "")).collect();
         files.push(("docs/adr/README.md", index));
         listing(&index_is_complete(&Tree::of(&files)))
@@ -105,10 +92,7 @@ mod tests {
     #[test]
     fn a_complete_index_is_fine() {
         assert_eq!(
-            check(
-                "See [style](../STYLE.md).\n- [one](0001-one.md)\n",
-                &["0001-one.md"]
-            ),
+            check("See [style](../STYLE.md).\n- [one](0001-one.md)\n", &["0001-one.md"]),
             ""
         );
         assert_eq!(listing(&index_is_complete(&Tree::default())), "");

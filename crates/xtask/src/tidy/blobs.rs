@@ -30,11 +30,7 @@ mod tests {
     #[test]
     fn a_large_file_is_found_and_the_lock_file_is_not() {
         let text = "x".repeat(BLOB_BYTES_MAX + 1024);
-        let tree = Tree::of(&[
-            ("Cargo.lock", &text),
-            ("docs/film.gif", &text),
-            ("docs/a.md", "x"),
-        ]);
+        let tree = Tree::of(&[("Cargo.lock", &text), ("docs/film.gif", &text), ("docs/a.md", "x")]);
         insta::assert_snapshot!(listing(&nothing_large(&tree)),
             @"docs/film.gif:1: 251 KB, 250 are the budget (generate it, shrink it, or let .gitignore name it)");
     }

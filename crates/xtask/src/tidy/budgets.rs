@@ -17,11 +17,7 @@ pub(crate) fn files_stay_small(tree: &Tree) -> Vec<Finding> {
 fn over_budget(tree: &Tree, exceptions: &[(&str, usize)]) -> Vec<Finding> {
     let code = tree.select("", ".rs").chain(tree.select("", ".sql"));
     code.filter_map(|file| above(file, exceptions))
-        .chain(
-            exceptions
-                .iter()
-                .filter_map(|exception| stale(tree, *exception)),
-        )
+        .chain(exceptions.iter().filter_map(|exception| stale(tree, *exception)))
         .collect()
 }
 
@@ -63,10 +59,7 @@ mod tests {
 
     fn check(lines: usize, exceptions: &[(&str, usize)]) -> String {
         let text = "x\n".repeat(lines);
-        listing(&over_budget(
-            &Tree::of(&[("crates/x/src/a.rs", &text)]),
-            exceptions,
-        ))
+        listing(&over_budget(&Tree::of(&[("crates/x/src/a.rs", &text)]), exceptions))
     }
 
     #[test]

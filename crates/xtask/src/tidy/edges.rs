@@ -12,16 +12,7 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("sequor-sqlite", &["sequor-core"]),
     ("sequor-conformance", &["sequor-core"]),
     ("sequor-testkit", &["sequor-core", "sequor-bus"]),
-    (
-        "sequor",
-        &[
-            "sequor-core",
-            "sequor-bus",
-            "sequor-macros",
-            "sequor-memory",
-            "sequor-sqlite",
-        ],
-    ),
+    ("sequor", &["sequor-core", "sequor-bus", "sequor-macros", "sequor-memory", "sequor-sqlite"]),
     ("xtask", &["sequor"]),
 ];
 
@@ -30,10 +21,7 @@ const EXAMPLE: &[&str] = &["sequor", "sequor-testkit"];
 
 /// Where the family of a foreign crate (`tokio`, `tokio-util`, …) may or may not appear.
 const FENCES: [(&str, Fence); 3] = [
-    (
-        "sqlx",
-        Fence::OnlyIn(&["sequor-sqlite", "xtask", "examples"]),
-    ),
+    ("sqlx", Fence::OnlyIn(&["sequor-sqlite", "xtask", "examples"])),
     ("clap", Fence::OnlyIn(&["xtask", "examples"])),
     ("tokio", Fence::NeverIn(&["sequor-core", "sequor-macros"])),
 ];
@@ -82,22 +70,15 @@ fn edge_breach(tree: &Tree, package: &Package, dependency: &str) -> Option<Strin
         [] => {
             "it depends on none of our crates; move the code to where the arrow points".to_owned()
         }
-        some => format!(
-            "it may depend on {}; move the code to where the arrow points",
-            some.join(", ")
-        ),
+        some => {
+            format!("it may depend on {}; move the code to where the arrow points", some.join(", "))
+        }
     })
 }
 
 fn fence_breach(package: &Package, dependency: &str) -> Option<String> {
-    let place = if is_example(package) {
-        "examples"
-    } else {
-        &package.name
-    };
-    let (name, fence) = FENCES
-        .iter()
-        .find(|(name, _)| is_family(dependency, name))?;
+    let place = if is_example(package) { "examples" } else { &package.name };
+    let (name, fence) = FENCES.iter().find(|(name, _)| is_family(dependency, name))?;
     match fence {
         Fence::OnlyIn(places) if !places.contains(&place) => {
             Some(format!("{name} is fenced into {}", places.join(", ")))
@@ -145,23 +126,14 @@ mod tests {
     fn check(manifest: &str, dependencies: &[&str]) -> String {
         let tree = Tree::default()
             .with_package("crates/sequor-core/Cargo.toml", &[])
-            .with_package(
-                "crates/sequor-sqlite/Cargo.toml",
-                &["sequor-core", "sqlx", "tokio"],
-            )
+            .with_package("crates/sequor-sqlite/Cargo.toml", &["sequor-core", "sqlx", "tokio"])
             .with_package(manifest, dependencies);
         listing(&point_one_way(&tree))
     }
 
     #[test]
     fn allowed_edges_and_foreign_crates_are_fine() {
-        assert_eq!(
-            check(
-                "crates/sequor-bus/Cargo.toml",
-                &["sequor-core", "tokio", "serde"]
-            ),
-            ""
-        );
+        assert_eq!(check("crates/sequor-bus/Cargo.toml", &["sequor-core", "tokio", "serde"]), "");
         assert_eq!(check("crates/xtask/Cargo.toml", &["clap", "sqlx"]), "");
         assert_eq!(check("examples/billing/Cargo.toml", &["clap", "sqlx"]), "");
     }

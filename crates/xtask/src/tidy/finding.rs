@@ -19,12 +19,7 @@ impl Finding {
         message: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self {
-            path: path.into(),
-            line,
-            message: message.into(),
-            advice: advice.into(),
-        }
+        Self { path: path.into(), line, message: message.into(), advice: advice.into() }
     }
 
     /// A finding about a file as a whole.
@@ -39,12 +34,7 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            line,
-            message,
-            advice,
-        } = self;
+        let Self { path, line, message, advice } = self;
         write!(f, "{path}:{line}: {message} ({advice})")
     }
 }

@@ -7,30 +7,15 @@ use super::tree::{SourceFile, Tree};
 /// What is not in any Rust file, with what to do instead.
 const LEFTOVERS: [(&str, &str); 4] = [
     ("todo!(", "write it, or leave the room for it out"),
-    (
-        "unimplemented!(",
-        "write it, or make the missing ability visible in the type",
-    ),
-    (
-        "dbg!(",
-        "remove it; use a tracing event where the line is worth keeping",
-    ),
-    (
-        "#[ignore",
-        "repair the test or remove it; slow seeds belong behind SEQUOR_SLOW",
-    ),
+    ("unimplemented!(", "write it, or make the missing ability visible in the type"),
+    ("dbg!(", "remove it; use a tracing event where the line is worth keeping"),
+    ("#[ignore", "repair the test or remove it; slow seeds belong behind SEQUOR_SLOW"),
 ];
 
 /// What is only in the code that a derive writes for users, where an expectation might not hold.
 const ALLOWS: [(&str, &str); 2] = [
-    (
-        "#[allow(",
-        "use #[expect(…, reason = \"…\")], which tells when it is no longer needed",
-    ),
-    (
-        "#![allow(",
-        "use #![expect(…, reason = \"…\")], which tells when it is no longer needed",
-    ),
+    ("#[allow(", "use #[expect(…, reason = \"…\")], which tells when it is no longer needed"),
+    ("#![allow(", "use #![expect(…, reason = \"…\")], which tells when it is no longer needed"),
 ];
 
 /// What is not in a test.
@@ -47,19 +32,12 @@ fn file_findings(file: &SourceFile) -> Vec<Finding> {
     let sleep = is_in_tests(file).then_some(SLEEP);
     let mut findings = Vec::new();
     for (number, line) in rust.code_lines() {
-        let is_quoted = quoted
-            .iter()
-            .any(|(first, last)| (*first..=*last).contains(&number));
+        let is_quoted = quoted.iter().any(|(first, last)| (*first..=*last).contains(&number));
         let allows = ALLOWS.into_iter().filter(|_| !is_quoted);
         let patterns = LEFTOVERS.into_iter().chain(allows).chain(sleep);
         let hits = patterns.filter(|(pattern, _)| rust::contains(line, pattern));
         findings.extend(hits.map(|(pattern, advice)| {
-            Finding::new(
-                &file.path,
-                number,
-                format!("`{pattern}` in the code"),
-                advice,
-            )
+            Finding::new(&file.path, number, format!("`{pattern}` in the code"), advice)
         }));
     }
     findings

@@ -24,9 +24,7 @@ pub(crate) fn mentions(text: &str) -> Vec<Mention<'_>> {
     let mut in_fence = false;
     let mut in_code = false;
     for (index, line) in text.lines().enumerate() {
-        let fence = ["```", "~~~"]
-            .iter()
-            .any(|mark| line.trim_start().starts_with(mark));
+        let fence = ["```", "~~~"].iter().any(|mark| line.trim_start().starts_with(mark));
         if fence || in_fence {
             in_fence ^= fence;
             continue;
@@ -34,10 +32,7 @@ pub(crate) fn mentions(text: &str) -> Vec<Mention<'_>> {
         // A span may run over lines, but not over the end of its paragraph.
         in_code &= !line.trim().is_empty();
         let targets = line_targets(line, &mut in_code);
-        found.extend(targets.into_iter().map(|target| Mention {
-            line: index + 1,
-            target,
-        }));
+        found.extend(targets.into_iter().map(|target| Mention { line: index + 1, target }));
     }
     found
 }
@@ -113,10 +108,7 @@ mod tests {
 
     #[test]
     fn a_target_is_relative_to_its_page() {
-        assert_eq!(
-            resolve("docs/adr/README.md", "../x/./y.md").as_deref(),
-            Some("docs/x/y.md")
-        );
+        assert_eq!(resolve("docs/adr/README.md", "../x/./y.md").as_deref(), Some("docs/x/y.md"));
         assert_eq!(resolve("README.md", "docs/").as_deref(), Some("docs"));
         assert_eq!(resolve("docs/a.md", "../../x"), None);
     }

@@ -12,11 +12,7 @@ use super::tree::{SourceFile, Tree};
 pub(crate) fn only_grow(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let dialects = numbered(tree, &mut findings);
-    let last = dialects
-        .values()
-        .filter_map(BTreeMap::last_key_value)
-        .map(|(last, _)| *last)
-        .max();
+    let last = dialects.values().filter_map(BTreeMap::last_key_value).map(|(last, _)| *last).max();
     for (dialect, files) in &dialects {
         for number in (1..=last.unwrap_or(0)).filter(|number| !files.contains_key(number)) {
             findings.push(hole(&dialects, dialect, number));
@@ -112,10 +108,7 @@ mod tests {
     #[test]
     fn one_dialect_numbers_without_holes() {
         assert_eq!(
-            check(&[
-                "migrations/sqlite/0001_events.sql",
-                "migrations/sqlite/0002_keys.sql"
-            ]),
+            check(&["migrations/sqlite/0001_events.sql", "migrations/sqlite/0002_keys.sql"]),
             ""
         );
         insta::assert_snapshot!(check(&["migrations/sqlite/0001_events.sql", "migrations/sqlite/0003_keys.sql"]),

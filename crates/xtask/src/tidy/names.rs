@@ -5,9 +5,7 @@ use super::rust::{self, Rust};
 use super::tree::{SourceFile, Tree};
 
 /// Words that name no content, in files, folders and crates.
-const BANNED_IN_PATHS: [&str; 7] = [
-    "manager", "helper", "util", "utils", "common", "base", "impl",
-];
+const BANNED_IN_PATHS: [&str; 7] = ["manager", "helper", "util", "utils", "common", "base", "impl"];
 
 /// Words that name no content, in types; their plurals count too.
 const BANNED_IN_TYPES: [&str; 3] = ["Manager", "Helper", "Util"];
@@ -15,20 +13,13 @@ const BANNED_IN_TYPES: [&str; 3] = ["Manager", "Helper", "Util"];
 /// No banned word in the names of files, folders and types.
 pub(crate) fn nouns_hold_verbs_do(tree: &Tree) -> Vec<Finding> {
     let rust = || tree.select("", ".rs");
-    let paths = rust()
-        .chain(tree.select("", ".sql"))
-        .filter_map(path_finding);
+    let paths = rust().chain(tree.select("", ".sql")).filter_map(path_finding);
     paths.chain(rust().flat_map(type_findings)).collect()
 }
 
 fn path_finding(file: &SourceFile) -> Option<Finding> {
-    let stem = file
-        .path
-        .rsplit_once('.')
-        .map_or(&*file.path, |(stem, _)| stem);
-    let word = stem
-        .split(['/', '_', '-'])
-        .find(|word| BANNED_IN_PATHS.contains(word))?;
+    let stem = file.path.rsplit_once('.').map_or(&*file.path, |(stem, _)| stem);
+    let word = stem.split(['/', '_', '-']).find(|word| BANNED_IN_PATHS.contains(word))?;
     Some(Finding::of_file(
         &file.path,
         format!("`{word}` in a file name"),

@@ -21,16 +21,9 @@ pub(crate) struct Literal {
 impl Rust {
     /// Takes a source file apart.
     pub(crate) fn read(text: &str) -> Self {
-        let mut scanner = Scanner {
-            rest: text,
-            line: 1,
-            code: String::new(),
-            strings: Vec::new(),
-        };
+        let mut scanner = Scanner { rest: text, line: 1, code: String::new(), strings: Vec::new() };
         while scanner.step().is_some() {}
-        let Scanner {
-            code, mut strings, ..
-        } = scanner;
+        let Scanner { code, mut strings, .. } = scanner;
         for (first, last) in regions(&code, "#[cfg(test)]") {
             for string in &mut strings {
                 string.in_test |= (first..=last).contains(&string.line);
@@ -41,10 +34,7 @@ impl Rust {
 
     /// The lines, numbered from 1, with blanks where comments and strings were.
     pub(crate) fn code_lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.code
-            .lines()
-            .enumerate()
-            .map(|(index, line)| (index + 1, line))
+        self.code.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
     /// The first and last lines of the code that macros write for users: `quote! { … }`.
@@ -60,8 +50,7 @@ impl Rust {
 
 /// The identifiers and keywords of a line of code.
 pub(crate) fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| !is_word(c))
-        .filter(|word| !word.is_empty())
+    line.split(|c: char| !is_word(c)).filter(|word| !word.is_empty())
 }
 
 /// Does the line contain `pattern`, not merely as the end of a longer name?
@@ -142,11 +131,7 @@ impl<'t> Scanner<'t> {
         self.blank(opening);
         let text = self.blank(length).to_owned();
         self.blank(closing);
-        self.strings.push(Literal {
-            line,
-            text,
-            in_test: false,
-        });
+        self.strings.push(Literal { line, text, in_test: false });
     }
 
     /// Passes `length` bytes and leaves a blank for each character but line ends.
@@ -158,10 +143,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn skip(&mut self, length: usize) -> &'t str {
-        let (passed, rest) = self
-            .rest
-            .split_at_checked(length)
-            .unwrap_or((self.rest, ""));
+        let (passed, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
         self.line += passed.matches('\n').count();
         self.rest = rest;
         passed
@@ -194,8 +176,7 @@ fn raw_string_marks(text: &str) -> Option<(usize, String)> {
     let after = text.strip_prefix('r')?;
     let body = after.trim_start_matches('#');
     let hashes = after.len() - body.len();
-    body.starts_with('"')
-        .then(|| (hashes + 2, format!("\"{}", "#".repeat(hashes))))
+    body.starts_with('"').then(|| (hashes + 2, format!("\"{}", "#".repeat(hashes))))
 }
 
 /// The bytes before the first `end` that no backslash precedes.
@@ -231,10 +212,7 @@ mod tests {
     fn comments_and_literals_are_blanked() {
         assert_eq!(code("a // b\nc"), "a     \nc");
         assert_eq!(code("a /* b /* c\n */ */ d"), "a          \n       d");
-        assert_eq!(
-            code(r#"f("x\"y", 'z', '"', '\'', b"q")"#),
-            "f(      ,    ,    ,     , b   )"
-        );
+        assert_eq!(code(r#"f("x\"y", 'z', '"', '\'', b"q")"#), "f(      ,    ,    ,     , b   )");
         assert_eq!(code("fn f<'a>(x: &'a str) {}"), "fn f<'a>(x: &'a str) {}");
         assert_eq!(code("r#\"a\"b\"# r#fn"), "         r#fn");
     }
@@ -249,11 +227,8 @@ mod tests {
     fn strings_know_their_line_and_whether_they_are_tests() {
         let rust =
             Rust::read("f(\"a\");\n#[cfg(test)]\nmod tests {\n  fn g() { \"b\" }\n}\nf(r\"c\");\n");
-        let strings: Vec<_> = rust
-            .strings()
-            .iter()
-            .map(|s| (s.line, s.text.as_str(), s.in_test))
-            .collect();
+        let strings: Vec<_> =
+            rust.strings().iter().map(|s| (s.line, s.text.as_str(), s.in_test)).collect();
         assert_eq!(strings, [(1, "a", false), (4, "b", true), (6, "c", false)]);
     }
 

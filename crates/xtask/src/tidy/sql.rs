@@ -9,9 +9,7 @@ const VERBS: [&str; 5] = ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"];
 
 /// Statements live in `crates/*/sql/`, one a file, each used by one `.rs` file of its crate.
 pub(crate) fn one_statement_one_file(tree: &Tree) -> Vec<Finding> {
-    let statements = tree
-        .select("crates/", ".sql")
-        .filter(|file| is_statement(file));
+    let statements = tree.select("crates/", ".sql").filter(|file| is_statement(file));
     statements
         .flat_map(|file| [not_one_statement(file), not_one_user(tree, file)])
         .flatten()
@@ -28,10 +26,7 @@ fn not_one_statement(file: &SourceFile) -> Option<Finding> {
     let lines = file.text.lines();
     let bare: Vec<&str> = lines.filter_map(|line| line.split("--").next()).collect();
     let bare = bare.join("\n");
-    let count = bare
-        .split(';')
-        .filter(|part| !part.trim().is_empty())
-        .count();
+    let count = bare.split(';').filter(|part| !part.trim().is_empty()).count();
     (count != 1).then(|| {
         Finding::of_file(
             &file.path,
@@ -54,10 +49,7 @@ fn not_one_user(tree: &Tree, file: &SourceFile) -> Option<Finding> {
             "no .rs file uses this statement".to_owned(),
             "include it by its file name, or remove it",
         ),
-        _ => (
-            format!("used in {}", users.join(" and ")),
-            "call the function that has it",
-        ),
+        _ => (format!("used in {}", users.join(" and ")), "call the function that has it"),
     };
     Some(Finding::of_file(&file.path, message, advice))
 }
@@ -75,10 +67,7 @@ fn sql_in_rust(file: &SourceFile) -> Vec<Finding> {
         return Vec::new();
     }
     let rust = Rust::read(&file.text);
-    let statements = rust
-        .strings()
-        .iter()
-        .filter(|string| !string.in_test && is_sql(&string.text));
+    let statements = rust.strings().iter().filter(|string| !string.in_test && is_sql(&string.text));
     statements
         .map(|string| {
             Finding::new(
@@ -107,17 +96,12 @@ mod tests {
 
     #[test]
     fn a_statement_used_once_is_fine() {
-        let plans = (
-            "crates/x/tests/it/plans.rs",
-            r#"include_str!("../../sql/load.sql"); "SELECT 1""#,
-        );
+        let plans =
+            ("crates/x/tests/it/plans.rs", r#"include_str!("../../sql/load.sql"); "SELECT 1""#);
         assert_eq!(
             check(&[
                 ("crates/x/sql/load.sql", "-- why; and how\nSELECT 1;\n"),
-                (
-                    "crates/x/src/load.rs",
-                    r#"const SQL: &str = include_str!("../sql/load.sql");"#
-                ),
+                ("crates/x/src/load.rs", r#"const SQL: &str = include_str!("../sql/load.sql");"#),
                 plans,
             ]),
             ""

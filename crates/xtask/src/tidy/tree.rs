@@ -45,10 +45,7 @@ impl Tree {
             .filter(|path| root.join(path).is_file())
             .map(|path| SourceFile::read(root, path))
             .collect::<Result<_>>()?;
-        Ok(Self {
-            files,
-            packages: workspace.packages(),
-        })
+        Ok(Self { files, packages: workspace.packages() })
     }
 
     /// Every file.
@@ -90,9 +87,7 @@ impl Tree {
 impl SourceFile {
     /// Does this file belong to tests or benchmarks as a whole?
     pub(crate) fn is_test(&self) -> bool {
-        self.path
-            .split('/')
-            .any(|part| ["tests", "tests.rs", "benches"].contains(&part))
+        self.path.split('/').any(|part| ["tests", "tests.rs", "benches"].contains(&part))
     }
 
     /// The crate's folder name, for a file under `crates/`.
@@ -109,23 +104,13 @@ impl SourceFile {
         let bytes = std::fs::read(root.join(&path))
             .with_context(|| format!("cannot read {path} (is it readable for you?)"))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Self {
-            path,
-            text,
-            size_bytes: bytes.len(),
-        })
+        Ok(Self { path, text, size_bytes: bytes.len() })
     }
 }
 
 fn listed_by_git(root: &Path) -> Result<Vec<String>> {
     let output = Command::new("git")
-        .args([
-            "ls-files",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-            "-z",
-        ])
+        .args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"])
         .current_dir(root)
         .output()
         .context("cannot start git (tidy asks it which files count; install it)")?;
@@ -150,10 +135,7 @@ impl Tree {
             text: (*text).to_owned(),
             size_bytes: text.len(),
         });
-        Self {
-            files: files.collect(),
-            packages: Vec::new(),
-        }
+        Self { files: files.collect(), packages: Vec::new() }
     }
 
     /// The same tree with one more package and its manifest.
@@ -164,12 +146,9 @@ impl Tree {
             manifest: manifest.to_owned(),
             dependencies: dependencies.iter().map(|name| (*name).to_owned()).collect(),
         });
-        let lines: Vec<String> = dependencies
-            .iter()
-            .map(|name| format!("{name}.workspace = true"))
-            .collect();
-        self.files
-            .extend(Self::of(&[(manifest, &lines.join("\n"))]).files);
+        let lines: Vec<String> =
+            dependencies.iter().map(|name| format!("{name}.workspace = true")).collect();
+        self.files.extend(Self::of(&[(manifest, &lines.join("\n"))]).files);
         self
     }
 }
