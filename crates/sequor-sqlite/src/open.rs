@@ -1,0 +1,120 @@
+//! Opens a file: lock, connection, tables, epoch, writer, in this order.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sequor_core::{Epoch, StoreError};
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, SqliteConnection};
+
+use crate::connection::WriteConnection;
+use crate::error::{OpenError, store_error};
+use crate::readers::Readers;
+use crate::row;
+use crate::settings::{SqliteSettings, Synchronous};
+use crate::store::StoreParts;
+use crate::writer::{Writer, WriterParts};
+
+static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite");
+
+/// How long a lock may still be held by a store of this process that was just dropped.
+const LOCK_TRIES: u32 = 25;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenError> {
+    settings.check()?;
+    let path = whole_path(&settings.path)?;
+    let lock = lock(&path).await?;
+    let store = |source| OpenError::Store { path: path.clone(), source };
+    let options = write_options(&settings, &path);
+    let mut first = options.connect().await.map_err(|error| store(store_error(error)))?;
+    MIGRATOR
+        .run(&mut first)
+        .await
+        .map_err(|source| OpenError::Migrate { path: path.clone(), source })?;
+    let epoch = read_epoch(&mut first).await.map_err(store)?;
+    drop(first);
+    let connection = WriteConnection::open(&options).await.map_err(store)?;
+    let stats = Arc::default();
+    let parts = WriterParts { connection, options, stats: Arc::clone(&stats), lock };
+    let queue = Writer::start(parts, &settings);
+    let readers = Readers::new(
+        read_options(&settings, &path),
+        settings.readers_max,
+        settings.lock_timeout,
+    );
+    Ok(StoreParts { queue, readers, epoch, stats })
+}
+
+/// One path for one file, whatever way leads to it, so that there is one lock.
+fn whole_path(path: &Path) -> Result<PathBuf, OpenError> {
+    let unusable = |source| OpenError::Folder { path: path.to_owned(), source };
+    if let Ok(whole) = path.canonicalize() {
+        return Ok(whole);
+    }
+    let name = path.file_name().ok_or_else(|| unusable(std::io::ErrorKind::NotFound.into()))?;
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    Ok(folder.canonicalize().map_err(unusable)?.join(name))
+}
+
+/// Takes the file for this process. The lock lies on a file of its own, since locks on the
+/// database itself are SQLite's.
+async fn lock(path: &Path) -> Result<File, OpenError> {
+    let mut lock = path.as_os_str().to_owned();
+    lock.push(".lock");
+    let lock = PathBuf::from(lock);
+    let unusable = |source| OpenError::Folder { path: path.to_owned(), source };
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    let file = options.open(&lock).map_err(unusable)?;
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
+            Err(TryLockError::Error(source)) => return Err(unusable(source)),
+        }
+    }
+    Err(OpenError::InUse { path: path.to_owned(), lock })
+}
+
+fn write_options(settings: &SqliteSettings, path: &Path) -> SqliteConnectOptions {
+    let synchronous = match settings.synchronous {
+        Synchronous::Full => SqliteSynchronous::Full,
+        Synchronous::Normal => SqliteSynchronous::Normal,
+    };
+    let options = common_options(settings, path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(synchronous)
+        .foreign_keys(true);
+    match settings.file_bytes_max {
+        // A page has 4,096 bytes.
+        Some(bytes) => options.pragma("max_page_count", (bytes >> 12).to_string()),
+        None => options,
+    }
+}
+
+fn read_options(settings: &SqliteSettings, path: &Path) -> SqliteConnectOptions {
+    common_options(settings, path).pragma("query_only", "ON")
+}
+
+fn common_options(settings: &SqliteSettings, path: &Path) -> SqliteConnectOptions {
+    // A negative size counts in KiB.
+    let cache = format!("-{}", settings.cache_bytes_max >> 10);
+    SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(settings.lock_timeout)
+        .pragma("cache_size", cache)
+        .disable_statement_logging()
+}
+
+async fn read_epoch(connection: &mut SqliteConnection) -> Result<Epoch, StoreError> {
+    let read = sqlx::query(include_str!("sql/read_store.sql")).fetch_one(connection).await;
+    row::epoch(&read.map_err(store_error)?)
+}

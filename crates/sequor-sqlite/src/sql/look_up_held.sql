@@ -1,0 +1,8 @@
+-- What each of ?4 = [[tenant, aggregate, id], …] holds, with the place in ?4, by the index of
+-- holders. CROSS, so that the list drives.
+SELECT wanted.key, held.scope, held.value
+FROM json_each(?4) AS wanted
+CROSS JOIN unique_keys AS held
+    ON held.tenant_id = unhex(wanted.value ->> 0)
+    AND held.aggregate = wanted.value ->> 1
+    AND held.aggregate_id = wanted.value ->> 2;

@@ -1,0 +1,2 @@
+-- Who this file is.
+SELECT epoch FROM store WHERE id = 1;

@@ -1,0 +1,2 @@
+-- The end of a batch that failed on its way.
+ROLLBACK;

@@ -1,0 +1,177 @@
+//! The handle of a store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use sequor_core::ports::Store;
+use sequor_core::{Epoch, StoreError};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error::OpenError;
+use crate::open;
+use crate::readers::Readers;
+use crate::settings::SqliteSettings;
+use crate::writer::Request;
+
+/// A store in one SQLite file. Cheap to clone; all clones share one writer.
+///
+/// Open it inside a tokio runtime: the writer is a task of it. The file is released when the store
+/// is closed, or after its last clone is dropped.
+///
+/// ```
+/// use sequor_sqlite::{SqliteSettings, SqliteStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("billing.db");
+/// let store = SqliteStore::open_path(&path).await?;
+/// assert!(SqliteStore::open_path(&path).await.is_err(), "one bus a file");
+/// store.close().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct SqliteStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: mpsc::Sender<Request>,
+    readers: Readers,
+    epoch: Epoch,
+    lock_timeout: Duration,
+    stats: Arc<Counts>,
+}
+
+/// What a store is made of.
+#[derive(Debug)]
+pub(crate) struct StoreParts {
+    pub(crate) queue: mpsc::Sender<Request>,
+    pub(crate) readers: Readers,
+    pub(crate) epoch: Epoch,
+    pub(crate) stats: Arc<Counts>,
+}
+
+impl SqliteStore {
+    /// Opens a file, creates it with its tables if it is missing, and takes it for this process.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what is in the way: [`OpenError::InUse`] names the other bus's lock.
+    pub async fn open(settings: SqliteSettings) -> Result<Self, OpenError> {
+        let lock_timeout = settings.lock_timeout;
+        let StoreParts { queue, readers, epoch, stats } = open::open(settings).await?;
+        let shared = Shared { queue, readers, epoch, lock_timeout, stats };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Opens a file with the default settings.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub async fn open_path(path: impl AsRef<std::path::Path>) -> Result<Self, OpenError> {
+        Self::open(SqliteSettings::new(path.as_ref())).await
+    }
+
+    /// Finishes what is queued, closes the file and lets go of it. Later calls, of any clone,
+    /// answer `Unavailable`.
+    ///
+    /// # Cancellation
+    /// Dropping the future does not stop the closing.
+    pub async fn close(&self) {
+        self.shared.readers.close().await;
+        let (answer, answered) = oneshot::channel();
+        if self.shared.queue.send(Request::Close(answer)).await.is_ok() {
+            answered.await.ok();
+        }
+    }
+
+    /// What the writer has done since the store was opened.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let counts = &self.shared.stats;
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Stats {
+            commits: read(&counts.commits),
+            replays: read(&counts.replays),
+            batches: read(&counts.batches),
+            batched_commits: read(&counts.batched_commits),
+            transactions: read(&counts.transactions),
+            alone: read(&counts.alone),
+        }
+    }
+
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.shared.readers
+    }
+
+    pub(crate) fn lock_timeout(&self) -> Duration {
+        self.shared.lock_timeout
+    }
+
+    pub(crate) async fn send(&self, request: Request) -> Result<(), StoreError> {
+        let sent = self.shared.queue.send(request).await;
+        sent.map_err(|_| StoreError::unavailable("the store is closed"))
+    }
+}
+
+impl Store for SqliteStore {
+    fn epoch(&self) -> Epoch {
+        self.shared.epoch
+    }
+}
+
+/// What the writer has done since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Commits that became true in a batch or alone (not those of open transactions).
+    pub commits: u64,
+    /// Commits whose key was known.
+    pub replays: u64,
+    /// Batches, of one commit or more.
+    pub batches: u64,
+    /// Commits in these batches.
+    pub batched_commits: u64,
+    /// Transactions that were begun.
+    pub transactions: u64,
+    /// Commits that went alone because something in their batch failed.
+    pub alone: u64,
+}
+
+/// The counters behind [`Stats`].
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    commits: AtomicU64,
+    replays: AtomicU64,
+    batches: AtomicU64,
+    batched_commits: AtomicU64,
+    transactions: AtomicU64,
+    alone: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn fresh(&self) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn replay(&self) {
+        self.replays.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn batch(&self, commits: usize) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        let commits = u64::try_from(commits).unwrap_or(u64::MAX);
+        self.batched_commits.fetch_add(commits, Ordering::Relaxed);
+    }
+
+    pub(crate) fn transaction(&self) {
+        self.transactions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn alone(&self) {
+        self.alone.fetch_add(1, Ordering::Relaxed);
+    }
+}
