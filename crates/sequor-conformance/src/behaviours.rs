@@ -79,6 +79,71 @@ macro_rules! conformance {
         unique::unique_values_are_compared_byte_for_byte,
         unique::unique_value_released_in_vain_is_still_held,
         unique::unique_value_raced_for_goes_to_one,
+        transaction::transaction_sees_its_own_writes,
+        transaction::transaction_is_invisible_before_its_commit,
+        transaction::transaction_dropped_writes_nothing,
+        transaction::transaction_makes_several_commands_true,
+        transaction::transaction_claims_find_records,
+        transaction::transaction_claims_find_its_own_writes,
+        transaction::transaction_refuses_to_write_a_known_key,
+        transaction::transaction_holds_off_other_writers if OneWriter,
+        transaction::transaction_after_transaction_loses_no_write,
+        transaction::transaction_commits_the_rows_of_its_handler,
+        transaction::transaction_rolls_back_the_rows_of_its_handler,
+        transaction::transaction_with_a_refused_write_commits_nothing,
+        transaction::transaction_judges_on_top_of_its_own_writes,
+        transaction::transaction_passes_a_value_from_hand_to_hand,
+        transaction::transaction_of_a_panicking_handler_writes_nothing,
+        transaction::transaction_of_a_cancelled_task_writes_nothing,
+        transaction::transaction_of_nothing_commits_nothing,
+        log::log_reads_in_the_order_of_positions,
+        log::log_pages_by_limit,
+        log::log_reads_after_a_position,
+        log::log_of_an_empty_store_is_empty,
+        log::log_shows_nothing_uncommitted,
+        log::log_never_gives_a_position_twice,
+        log::log_followed_under_load_skips_nothing,
+        projection::projection_rows_appear_with_the_commit,
+        projection::projection_rows_belong_to_a_tenant,
+        projection::projection_rows_vanish_with_a_refused_commit,
+        projection::projection_failure_undoes_its_command,
+        projection::projection_failure_leaves_its_neighbours_alone,
+        projection::projection_panic_is_an_error,
+        projection::projection_sees_events_as_they_are_stored,
+        projection::projection_failure_undoes_other_projections,
+        projection::projection_runs_once_for_a_key,
+        projection::projection_rows_go_with_the_transaction,
+        projection::projection_rows_add_up_under_load,
+        projection::projection_abandoned_half_way_is_whole_or_nothing,
+        history::history_of_an_absent_stream_is_empty,
+        history::history_starts_after_a_version,
+        history::history_answers_key_and_stream_at_once,
+        history::history_keeps_every_part_of_meta,
+        history::history_keeps_microseconds,
+        history::history_keeps_names_and_schema_versions,
+        history::history_is_one_snapshot,
+        history::history_read_in_parts_is_the_whole,
+        payload::payload_keeps_integers_exact,
+        payload::payload_keeps_fractions,
+        payload::payload_keeps_an_escaped_nul_that_is_text,
+        payload::payload_keeps_text_of_every_script,
+        payload::payload_of_one_mebibyte_is_kept,
+        payload::payload_of_nothing_is_kept,
+        payload::payload_nested_ninety_deep_is_kept,
+        payload::payload_tells_close_members_apart,
+        payload::payload_keeps_hostile_aggregate_ids,
+        payload::payload_keeps_hostile_unique_values,
+        payload::payload_keeps_hostile_actors,
+        payload::payload_keeps_hostile_names,
+        reopen::reopen_keeps_keys if Reopens,
+        reopen::reopen_keeps_events if Reopens,
+        reopen::reopen_keeps_positions_growing if Reopens,
+        reopen::reopen_keeps_the_epoch if Reopens,
+        reopen::reopen_keeps_unique_values if Reopens,
+        reopen::reopen_keeps_rows_of_projections if Reopens,
+        reopen::reopen_forgets_what_was_not_committed if Reopens,
+        oracle::oracle_agrees_with_the_model,
+        oracle::oracle_holds_its_invariants_under_load,
     } };
     (@tests { $harness:expr } $($topic:ident::$name:ident $(if $need:ident)?,)*) => {
         $(#[test]
@@ -97,13 +162,16 @@ macro_rules! conformance {
 
 /// How long a behaviour may take before it counts as hanging; far beyond what an honest store
 /// needs, the bounded waits of its own included.
-const BEHAVIOUR_TIME_MAX: Duration = Duration::from_secs(180);
+const BEHAVIOUR_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// A behaviour being tried.
+type Trial = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Something that every store must do, or every store with an ability.
 pub struct Behaviour<H: Harness> {
     name: &'static str,
     need: Option<Need>,
-    run: fn(World<H>) -> Pin<Box<dyn Future<Output = ()> + Send>>,
+    run: fn(World<H>) -> Trial,
 }
 
 /// What became of a behaviour on a store.
@@ -168,16 +236,10 @@ pub fn all<H: Harness>() -> Vec<Behaviour<H>> {
 ///
 /// # Panics
 /// When the behaviour does not hold.
-#[expect(
-    clippy::print_stdout,
-    reason = "the output of a test says what did not apply"
-)]
+#[expect(clippy::print_stdout, reason = "the output of a test says what did not apply")]
 pub fn check<H: Harness>(harness: impl FnOnce() -> H, name: &str) {
     let behaviours = all::<H>();
-    let behaviour = behaviours
-        .iter()
-        .find(|one| one.name == name)
-        .expect("a listed behaviour");
+    let behaviour = behaviours.iter().find(|one| one.name == name).expect("a listed behaviour");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(4)
         .enable_all()

@@ -27,10 +27,7 @@ pub(crate) async fn commit_writes_record_events_and_versions_together<H: Harness
 /// The answer says what was written: id, name, fingerprint, actor, time, versions, output.
 pub(crate) async fn commit_answers_with_what_it_wrote<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let sample = command(t)
-        .key("k")
-        .actor("ada")
-        .giving(&json(r#"{"balance":20}"#));
+    let sample = command(t).key("k").actor("ada").giving(&json(r#"{"balance":20}"#));
     let commit = sample.on("a", 0).event().on("b", 0).build();
     let record = world.fresh(commit.clone()).await;
     assert_eq!(record.command_id, commit.meta.command_id);
@@ -40,9 +37,7 @@ pub(crate) async fn commit_answers_with_what_it_wrote<H: Harness>(world: World<H
     assert_eq!(record.recorded_at, commit.meta.time);
     assert_eq!(record.output, commit.output);
     let streams = record.streams.iter();
-    let streams: Vec<_> = streams
-        .map(|s| (s.stream.clone(), s.version.get()))
-        .collect();
+    let streams: Vec<_> = streams.map(|s| (s.stream.clone(), s.version.get())).collect();
     assert_eq!(streams, [(account(t, "a"), 1), (account(t, "b"), 0)]);
 }
 
@@ -76,16 +71,12 @@ pub(crate) async fn commit_refuses_to_begin_a_stream_twice<H: Harness>(world: Wo
 async fn check_refused<H: Harness>(world: World<H>, expected: u64) {
     let (t, a) = (tenant(1), account(tenant(1), "a"));
     world.fresh(command(t).on("a", 0).events(3).build()).await;
-    let error = world
-        .refused(command(t).key("k").on("a", expected).event().build())
-        .await;
+    let error = world.refused(command(t).key("k").on("a", expected).event().build()).await;
     assert_conflict(&error, &a, expected, 3);
     assert_eq!(world.version(&a).await, 3, "nothing was written");
     assert_eq!(world.log(t).await.len(), 3, "nothing was written");
     assert_eq!(world.record(t, "k").await, None, "nothing was recorded");
-    world
-        .fresh(command(t).key("k").on("a", 3).event().build())
-        .await;
+    world.fresh(command(t).key("k").on("a", 3).event().build()).await;
     assert_eq!(world.version(&a).await, 4);
 }
 
@@ -134,9 +125,7 @@ pub(crate) async fn commit_spans_streams_in_the_order_of_events<H: Harness>(worl
     let commit = sample.back_to(0).event().back_to(1).event().event().build();
     let record = world.fresh(commit).await;
     let log = world.log(t).await;
-    let places = log
-        .iter()
-        .map(|event| (event.stream.id.as_str(), event.version.get()));
+    let places = log.iter().map(|event| (event.stream.id.as_str(), event.version.get()));
     let places: Vec<_> = places.collect();
     assert_eq!(places, [("z", 1), ("a", 1), ("z", 2), ("a", 2), ("a", 3)]);
     assert_eq!(record.position, log.last().map(|event| event.position));
@@ -153,12 +142,7 @@ pub(crate) async fn commit_refused_for_one_stream_writes_none<H: Harness>(world:
         let sample = ["a", "m", "z"].into_iter();
         let sample = sample.fold(command(t), |sample, id| sample.on(id, expected(id)).event());
         let error = world.refused(sample.build()).await;
-        assert_conflict(
-            &error,
-            &account(t, stale),
-            expected(stale),
-            1 - expected(stale),
-        );
+        assert_conflict(&error, &account(t, stale), expected(stale), 1 - expected(stale));
         assert_eq!(world.log(t).await.len(), 1, "nothing was written");
     }
 }
@@ -168,12 +152,7 @@ pub(crate) async fn commit_guards_what_it_only_read<H: Harness>(world: World<H>)
     let t = tenant(1);
     world.fresh(command(t).on("limit", 0).event().build()).await;
     world.fresh(command(t).on("limit", 1).event().build()).await;
-    let stale = command(t)
-        .key("k")
-        .on("a", 0)
-        .event()
-        .on("limit", 1)
-        .build();
+    let stale = command(t).key("k").on("a", 0).event().on("limit", 1).build();
     let error = world.refused(stale).await;
     assert_conflict(&error, &account(t, "limit"), 1, 2);
     assert!(world.events(&account(t, "a")).await.is_empty());
@@ -183,13 +162,9 @@ pub(crate) async fn commit_guards_what_it_only_read<H: Harness>(world: World<H>)
 /// A guard takes no version of its own.
 pub(crate) async fn commit_leaves_guards_as_they_are<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("limit", 0).events(2).build())
-        .await;
+    world.fresh(command(t).on("limit", 0).events(2).build()).await;
     for id in ["a", "b"] {
-        let record = world
-            .fresh(command(t).on(id, 0).event().on("limit", 2).build())
-            .await;
+        let record = world.fresh(command(t).on(id, 0).event().on("limit", 2).build()).await;
         assert_eq!(record.streams[1].version.get(), 2);
     }
     assert_eq!(world.version(&account(t, "limit")).await, 2);
@@ -198,9 +173,7 @@ pub(crate) async fn commit_leaves_guards_as_they_are<H: Harness>(world: World<H>
 /// Of two commands that each read what the other writes, one must decide again.
 pub(crate) async fn commit_refuses_one_side_of_a_write_skew<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("ann", 0).event().on("bob", 0).event().build())
-        .await;
+    world.fresh(command(t).on("ann", 0).event().on("bob", 0).event().build()).await;
     let first = command(t).on("ann", 1).event().on("bob", 1).build();
     let second = command(t).on("ann", 1).on("bob", 1).event().build();
     let (first, second) = tokio::join!(world.commit(first), world.commit(second));
@@ -212,14 +185,9 @@ pub(crate) async fn commit_refuses_one_side_of_a_write_skew<H: Harness>(world: W
 /// Aggregates of another kind with the same id are other aggregates.
 pub(crate) async fn commit_tells_kinds_of_aggregates_apart<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let other = StreamId {
-        aggregate: Name::new("order").unwrap(),
-        ..account(t, "a")
-    };
+    let other = StreamId { aggregate: Name::new("order").unwrap(), ..account(t, "a") };
     world.fresh(command(t).on("a", 0).events(2).build()).await;
-    world
-        .fresh(command(t).on_stream(other.clone(), 0).event().build())
-        .await;
+    world.fresh(command(t).on_stream(other.clone(), 0).event().build()).await;
     assert_eq!(world.version(&account(t, "a")).await, 2);
     assert_eq!(world.version(&other).await, 1);
 }
@@ -261,10 +229,7 @@ async fn increment<H: Harness>(world: &World<H>) {
     let t = tenant(1);
     loop {
         let version = world.version(&account(t, "a")).await;
-        match world
-            .commit(command(t).on("a", version).event().build())
-            .await
-        {
+        match world.commit(command(t).on("a", version).event().build()).await {
             Ok(Committed::Fresh(_)) => return,
             Err(StoreError::Conflict { .. }) => {}
             other => panic!("neither done nor a conflict: {other:?}"),
@@ -302,9 +267,7 @@ async fn check_count<H: Harness>(world: World<H>, count: usize) {
 /// As many aggregates as a commit may have.
 pub(crate) async fn commit_takes_a_thousand_streams<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let sample = (0..1_000).fold(command(t), |sample, n| {
-        sample.on(&format!("a{n}"), 0).event()
-    });
+    let sample = (0..1_000).fold(command(t), |sample, n| sample.on(&format!("a{n}"), 0).event());
     let record = world.fresh(sample.build()).await;
     assert_eq!(record.streams.len(), 1_000);
     assert_eq!(world.log(t).await.len(), 1_000);
@@ -316,18 +279,9 @@ pub(crate) async fn commit_positions_follow_commits_and_versions<H: Harness>(wor
     let t = tenant(1);
     let mut last = None;
     for n in 0..10 {
-        let commit = command(t)
-            .on("a", n)
-            .event()
-            .on(&format!("b{n}"), 0)
-            .event()
-            .build();
+        let commit = command(t).on("a", n).event().on(&format!("b{n}"), 0).event().build();
         let record = world.fresh(commit).await;
-        assert!(
-            record.position > last,
-            "{:?} after {last:?}",
-            record.position
-        );
+        assert!(record.position > last, "{:?} after {last:?}", record.position);
         last = record.position;
     }
     let events = world.events(&account(t, "a")).await;
@@ -343,15 +297,8 @@ pub(crate) async fn commit_fails_only_itself_among_many<H: Harness>(world: World
         let world = world.clone();
         commits.spawn(async move {
             let doomed = n % 3 == 0;
-            let sample = command(t)
-                .key(&format!("k{n}"))
-                .on(&format!("a{n}"), 0)
-                .event();
-            let sample = if doomed {
-                sample.on("moved", 0)
-            } else {
-                sample
-            };
+            let sample = command(t).key(&format!("k{n}")).on(&format!("a{n}"), 0).event();
+            let sample = if doomed { sample.on("moved", 0) } else { sample };
             (n, doomed, world.commit(sample.build()).await)
         });
     }
@@ -362,11 +309,7 @@ pub(crate) async fn commit_fails_only_itself_among_many<H: Harness>(world: World
         }
         let recorded = world.record(t, &format!("k{n}")).await.is_some();
         let version = world.version(&account(t, &format!("a{n}"))).await;
-        assert_eq!(
-            (recorded, version),
-            (!doomed, u64::from(!doomed)),
-            "commit {n}"
-        );
+        assert_eq!((recorded, version), (!doomed, u64::from(!doomed)), "commit {n}");
     }
 }
 
@@ -377,13 +320,7 @@ pub(crate) async fn commit_dropped_after_its_first_poll_is_whole_or_nothing<H: H
     let t = tenant(1);
     for n in 0..20 {
         let (key, id) = (format!("k{n}"), format!("a{n}"));
-        let commit = command(t)
-            .key(&key)
-            .on(&id, 0)
-            .events(2)
-            .on("log", n)
-            .event()
-            .build();
+        let commit = command(t).key(&key).on(&id, 0).events(2).on("log", n).event().build();
         {
             let counting = world.counting();
             let committing = pin!(sequor_core::ports::CommitCommand::commit(

@@ -12,12 +12,7 @@ use crate::world::{World, assert_conflict, fresh, known};
 pub(crate) async fn key_known_answers_with_the_first_record<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let sample = || command(t).key("k").actor("ada").at(1_700_000_000_123_456);
-    let commit = sample()
-        .giving(&json(r#"{"n":1}"#))
-        .on("a", 0)
-        .events(2)
-        .on("b", 0)
-        .build();
+    let commit = sample().giving(&json(r#"{"n":1}"#)).on("a", 0).events(2).on("b", 0).build();
     let first = world.fresh(commit.clone()).await;
     let again = world.known(commit).await;
     assert_eq!(again.command_id, first.command_id);
@@ -34,50 +29,24 @@ pub(crate) async fn key_known_answers_with_the_first_record<H: Harness>(world: W
 /// A known key writes nothing, not even to other aggregates.
 pub(crate) async fn key_known_writes_nothing<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).key("k").on("a", 0).event().build())
-        .await;
-    let other = command(t)
-        .key("k")
-        .on("b", 0)
-        .event()
-        .hold(EMAIL, "x")
-        .build();
+    world.fresh(command(t).key("k").on("a", 0).event().build()).await;
+    let other = command(t).key("k").on("b", 0).event().hold(EMAIL, "x").build();
     world.known(other).await;
     assert_eq!(world.log(t).await.len(), 1);
     assert!(world.events(&account(t, "b")).await.is_empty());
-    world
-        .fresh(command(t).on("c", 0).hold(EMAIL, "x").build())
-        .await;
+    world.fresh(command(t).on("c", 0).hold(EMAIL, "x").build()).await;
 }
 
 /// Another request under a known key changes nothing of the first record.
 pub(crate) async fn key_reused_keeps_the_first_record<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let sample = command(t)
-        .key("k")
-        .actor("ada")
-        .asking(&json("20"))
-        .giving(&json("1"));
+    let sample = command(t).key("k").actor("ada").asking(&json("20")).giving(&json("1"));
     let first = world.fresh(sample.on("a", 0).event().build()).await;
-    let sample = command(t)
-        .key("k")
-        .actor("bob")
-        .asking(&json("50"))
-        .giving(&json("2"));
-    let other = sample
-        .named("account.close")
-        .at(99)
-        .on("a", 1)
-        .event()
-        .build();
+    let sample = command(t).key("k").actor("bob").asking(&json("50")).giving(&json("2"));
+    let other = sample.named("account.close").at(99).on("a", 1).event().build();
     assert_ne!(other.fingerprint, first.fingerprint);
     assert_eq!(world.known(other).await, first, "the first record answers");
-    assert_eq!(
-        world.record(t, "k").await,
-        Some(first),
-        "the first record stays"
-    );
+    assert_eq!(world.record(t, "k").await, Some(first), "the first record stays");
     assert_eq!(world.version(&account(t, "a")).await, 1);
 }
 
@@ -91,15 +60,9 @@ pub(crate) async fn key_raced_by_fifty_runs_once<H: Harness>(world: World<H>) {
         racers.spawn(async move { world.commit_counted(commit).await });
     }
     let outcomes = racers.join_all().await;
-    let ran = outcomes
-        .iter()
-        .filter(|one| matches!(one, Ok(Committed::Fresh(_))))
-        .count();
+    let ran = outcomes.iter().filter(|one| matches!(one, Ok(Committed::Fresh(_)))).count();
     assert_eq!(ran, 1, "exactly one runs");
-    let records: Vec<Record> = outcomes
-        .into_iter()
-        .map(|one| record_of(one.unwrap()))
-        .collect();
+    let records: Vec<Record> = outcomes.into_iter().map(|one| record_of(one.unwrap())).collect();
     assert!(records.iter().all(|record| *record == records[0]));
     assert_eq!(world.log(t).await.len(), 1);
     assert_eq!(world.tally(t).await.count, 1);
@@ -114,42 +77,18 @@ fn record_of(committed: Committed) -> Record {
 /// After a conflict the key is free.
 pub(crate) async fn key_of_a_conflict_leaves_no_record<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .refused(command(t).key("k").on("a", 7).event().build())
-        .await;
+    world.refused(command(t).key("k").on("a", 7).event().build()).await;
     assert_eq!(world.record(t, "k").await, None);
-    world
-        .fresh(command(t).key("k").on("a", 0).event().build())
-        .await;
+    world.fresh(command(t).key("k").on("a", 0).event().build()).await;
 }
 
 /// After a clash of unique values the key is free.
 pub(crate) async fn key_of_a_taken_value_leaves_no_record<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("a", 0).hold(EMAIL, "x").build())
-        .await;
-    world
-        .refused(
-            command(t)
-                .key("k")
-                .on("b", 0)
-                .event()
-                .hold(EMAIL, "x")
-                .build(),
-        )
-        .await;
+    world.fresh(command(t).on("a", 0).hold(EMAIL, "x").build()).await;
+    world.refused(command(t).key("k").on("b", 0).event().hold(EMAIL, "x").build()).await;
     assert_eq!(world.record(t, "k").await, None);
-    world
-        .fresh(
-            command(t)
-                .key("k")
-                .on("b", 0)
-                .event()
-                .hold(EMAIL, "y")
-                .build(),
-        )
-        .await;
+    world.fresh(command(t).key("k").on("b", 0).event().hold(EMAIL, "y").build()).await;
 }
 
 /// After a projection failed the key is free.
@@ -158,11 +97,7 @@ pub(crate) async fn key_of_a_failing_projection_leaves_no_record<H: Harness>(wor
     let doomed = command(t).key("k").on("a", 0).event_named(DOOMED).build();
     assert!(world.commit_counted(doomed).await.is_err());
     assert_eq!(world.record(t, "k").await, None);
-    fresh(
-        world
-            .commit_counted(command(t).key("k").on("a", 0).event().build())
-            .await,
-    );
+    fresh(world.commit_counted(command(t).key("k").on("a", 0).event().build()).await);
 }
 
 /// After a transaction was dropped its keys are free.
@@ -182,15 +117,10 @@ pub(crate) async fn key_of_a_dropped_transaction_leaves_no_record<H: Harness>(wo
 pub(crate) async fn key_claimed_and_not_written_leaves_no_record<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let mut transaction = world.begin().await;
-    assert_eq!(
-        transaction.claim(t, &"k".parse().unwrap()).await.unwrap(),
-        None
-    );
+    assert_eq!(transaction.claim(t, &"k".parse().unwrap()).await.unwrap(), None);
     assert!(transaction.commit().await.unwrap().is_empty());
     assert_eq!(world.record(t, "k").await, None);
-    world
-        .fresh(command(t).key("k").on("a", 0).event().build())
-        .await;
+    world.fresh(command(t).key("k").on("a", 0).event().build()).await;
 }
 
 /// CASES 17: who waited for a rival that came to nothing runs, and reports no replay.
@@ -227,12 +157,8 @@ async fn rivals<H: Harness>(world: &World<H>) -> (crate::world::Open<H>, Waiter)
         let world = world.clone();
         async move { world.commit(waiter).await }
     });
-    // Gives the waiter every chance to answer too early; an honest store never does.
-    for _ in 0..20 {
-        assert_eq!(world.record(t, "k").await, None);
-        tokio::task::yield_now().await;
-    }
-    assert!(!waiter.is_finished(), "answered before its rival had ended");
+    world.assert_waits(&waiter).await;
+    assert_eq!(world.record(t, "k").await, None, "answered by what is not true yet");
     (transaction, waiter)
 }
 
@@ -261,21 +187,13 @@ pub(crate) async fn key_keeps_every_visible_character<H: Harness>(world: World<H
     let t = tenant(1);
     let all: String = ('!'..='~').collect();
     let mut records = Vec::new();
-    let keys = ('!'..='~')
-        .map(String::from)
-        .chain([all, "%".repeat(9), "'--".to_owned()]);
+    let keys = ('!'..='~').map(String::from).chain([all, "%".repeat(9), "'--".to_owned()]);
     for key in keys {
-        let record = world
-            .fresh(command(t).key(&key).giving(&json("1")).build())
-            .await;
+        let record = world.fresh(command(t).key(&key).giving(&json("1")).build()).await;
         records.push((key, record));
     }
     for (key, record) in records {
-        assert_eq!(
-            world.known(command(t).key(&key).build()).await,
-            record,
-            "{key}"
-        );
+        assert_eq!(world.known(command(t).key(&key).build()).await, record, "{key}");
     }
 }
 
@@ -283,9 +201,7 @@ pub(crate) async fn key_keeps_every_visible_character<H: Harness>(world: World<H
 pub(crate) async fn key_absent_never_answers<H: Harness>(world: World<H>) {
     let t = tenant(1);
     for expected in 0..3 {
-        let record = world
-            .fresh(command(t).on("a", expected).event().build())
-            .await;
+        let record = world.fresh(command(t).on("a", expected).event().build()).await;
         assert_eq!(record.fingerprint, None);
     }
     for _ in 0..3 {
@@ -297,41 +213,20 @@ pub(crate) async fn key_absent_never_answers<H: Harness>(world: World<H>) {
 /// A retry was decided on what its first run has changed: the key must answer all the same.
 pub(crate) async fn key_known_wins_over_a_conflict<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let commit = command(t)
-        .key("k")
-        .on("a", 0)
-        .event()
-        .hold(EMAIL, "x")
-        .build();
+    let commit = command(t).key("k").on("a", 0).event().hold(EMAIL, "x").build();
     let first = world.fresh(commit.clone()).await;
     assert_eq!(world.known(commit).await, first);
-    world
-        .fresh(command(t).on("a", 1).event().release(EMAIL).build())
-        .await;
-    world
-        .fresh(command(t).on("b", 0).hold(EMAIL, "x").build())
-        .await;
-    let clashing = command(t)
-        .key("k")
-        .on("c", 9)
-        .event()
-        .hold(EMAIL, "x")
-        .build();
+    world.fresh(command(t).on("a", 1).event().release(EMAIL).build()).await;
+    world.fresh(command(t).on("b", 0).hold(EMAIL, "x").build()).await;
+    let clashing = command(t).key("k").on("c", 9).event().hold(EMAIL, "x").build();
     assert_eq!(world.known(clashing).await, first);
 }
 
 /// A decision on old versions may clash because it is old: deciding again comes first.
 pub(crate) async fn key_conflict_wins_over_a_taken_value<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build())
-        .await;
-    let both = command(t)
-        .key("k")
-        .on("b", 4)
-        .event()
-        .hold(EMAIL, "x")
-        .build();
+    world.fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build()).await;
+    let both = command(t).key("k").on("b", 4).event().hold(EMAIL, "x").build();
     assert_conflict(&world.refused(both).await, &account(t, "b"), 4, 0);
     let sample = command(t).key("k").on("b", 0).hold(EMAIL, "x");
     let both = sample.on("c", 2).event().build();
@@ -341,19 +236,9 @@ pub(crate) async fn key_conflict_wins_over_a_taken_value<H: Harness>(world: Worl
 /// A failed attempt leaves the key to any other content.
 pub(crate) async fn key_after_a_failure_takes_other_content<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let failing = command(t)
-        .key("k")
-        .asking(&json("1"))
-        .on("a", 1)
-        .event()
-        .build();
+    let failing = command(t).key("k").asking(&json("1")).on("a", 1).event().build();
     world.refused(failing).await;
-    let other = command(t)
-        .key("k")
-        .asking(&json("2"))
-        .on("a", 0)
-        .event()
-        .build();
+    let other = command(t).key("k").asking(&json("2")).on("a", 0).event().build();
     let record = world.fresh(other.clone()).await;
     assert_eq!(record.fingerprint, other.fingerprint);
 }

@@ -14,7 +14,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::missing_panics_doc,
     reason = "a behaviour that does not hold panics: this is a library of tests"
 )]
 

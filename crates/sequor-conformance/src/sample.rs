@@ -24,10 +24,7 @@ pub(crate) const EMAIL: &str = "account.email";
 pub(crate) const NUMBER: &str = "account.number";
 
 const fn event_name(name: &'static str) -> EventName {
-    EventName {
-        name,
-        schema_version: 1,
-    }
+    EventName { name, schema_version: 1 }
 }
 
 /// A tenant; equal numbers are equal tenants.
@@ -38,11 +35,7 @@ pub(crate) fn tenant(number: u8) -> TenantId {
 
 /// An account of a tenant.
 pub(crate) fn account(tenant: TenantId, id: &str) -> StreamId {
-    StreamId {
-        tenant,
-        aggregate: Name::new("account").unwrap(),
-        id: AggregateId::new(id).unwrap(),
-    }
+    StreamId { tenant, aggregate: Name::new("account").unwrap(), id: AggregateId::new(id).unwrap() }
 }
 
 /// JSON from text.
@@ -160,9 +153,7 @@ impl Sample {
     }
 
     pub(crate) fn event_with(mut self, name: EventName, payload: &Json) -> Self {
-        self.draft
-            .events
-            .push((self.current, name, payload.clone()));
+        self.draft.events.push((self.current, name, payload.clone()));
         self
     }
 

@@ -10,26 +10,18 @@ use crate::world::{World, assert_taken};
 
 /// CASES 33: one key of two tenants is two keys.
 pub(crate) async fn tenant_keys_are_independent<H: Harness>(world: World<H>) {
-    let mine = world
-        .fresh(command(tenant(1)).key("k").giving(&json("1")).build())
-        .await;
+    let mine = world.fresh(command(tenant(1)).key("k").giving(&json("1")).build()).await;
     assert_eq!(world.record(tenant(2), "k").await, None, "nothing leaks");
-    let theirs = world
-        .fresh(command(tenant(2)).key("k").giving(&json("2")).build())
-        .await;
+    let theirs = world.fresh(command(tenant(2)).key("k").giving(&json("2")).build()).await;
     assert_eq!(world.record(tenant(1), "k").await, Some(mine));
     assert_eq!(world.record(tenant(2), "k").await, Some(theirs));
 }
 
 /// One aggregate id of two tenants is two aggregates.
 pub(crate) async fn tenant_streams_are_independent<H: Harness>(world: World<H>) {
-    world
-        .fresh(command(tenant(1)).on("a", 0).events(3).build())
-        .await;
+    world.fresh(command(tenant(1)).on("a", 0).events(3).build()).await;
     assert!(world.events(&account(tenant(2), "a")).await.is_empty());
-    world
-        .fresh(command(tenant(2)).on("a", 0).event().build())
-        .await;
+    world.fresh(command(tenant(2)).on("a", 0).event().build()).await;
     assert_eq!(world.version(&account(tenant(1), "a")).await, 3);
     assert_eq!(world.version(&account(tenant(2), "a")).await, 1);
 }
@@ -38,32 +30,22 @@ pub(crate) async fn tenant_streams_are_independent<H: Harness>(world: World<H>) 
 pub(crate) async fn tenant_unique_values_are_independent<H: Harness>(world: World<H>) {
     for number in [1, 2] {
         let t = tenant(number);
-        world
-            .fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build())
-            .await;
+        world.fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build()).await;
     }
     for number in [1, 2] {
         let t = tenant(number);
-        let error = world
-            .refused(command(t).on("b", 0).hold(EMAIL, "x").build())
-            .await;
+        let error = world.refused(command(t).on("b", 0).hold(EMAIL, "x").build()).await;
         assert_taken(&error, &account(t, "a"), EMAIL, "x");
     }
     let t = tenant(1);
-    world
-        .fresh(command(t).on("a", 1).release(EMAIL).build())
-        .await;
-    let error = world
-        .refused(command(tenant(2)).on("b", 0).hold(EMAIL, "x").build())
-        .await;
+    world.fresh(command(t).on("a", 1).release(EMAIL).build()).await;
+    let error = world.refused(command(tenant(2)).on("b", 0).hold(EMAIL, "x").build()).await;
     assert_taken(&error, &account(tenant(2), "a"), EMAIL, "x");
 }
 
 /// A reader never sees another tenant's record or events, whatever it asks for.
 pub(crate) async fn tenant_sees_nothing_of_another<H: Harness>(world: World<H>) {
-    world
-        .fresh(command(tenant(2)).key("k").on("a", 0).events(2).build())
-        .await;
+    world.fresh(command(tenant(2)).key("k").on("a", 0).events(2).build()).await;
     let key: IdempotencyKey = "k".parse().unwrap();
     for stream in [account(tenant(1), "a"), account(tenant(2), "a")] {
         let request = HistoryRequest {

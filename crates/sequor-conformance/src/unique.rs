@@ -10,73 +10,41 @@ use crate::world::{World, assert_taken};
 /// Asserts who holds an e-mail address: anybody else is told.
 async fn assert_held<H: Harness>(world: &World<H>, value: &str, holder: &str) {
     let t = tenant(1);
-    let error = world
-        .refused(
-            command(t)
-                .on("stranger", 0)
-                .event()
-                .hold(EMAIL, value)
-                .build(),
-        )
-        .await;
+    let error =
+        world.refused(command(t).on("stranger", 0).event().hold(EMAIL, value).build()).await;
     assert_taken(&error, &account(t, holder), EMAIL, value);
 }
 
 /// Asserts that nobody holds an e-mail address: somebody takes it and lets go.
 async fn assert_free<H: Harness>(world: &World<H>, value: &str) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("anybody", 0).hold(EMAIL, value).build())
-        .await;
-    world
-        .fresh(command(t).on("anybody", 0).release(EMAIL).build())
-        .await;
+    world.fresh(command(t).on("anybody", 0).hold(EMAIL, value).build()).await;
+    world.fresh(command(t).on("anybody", 0).release(EMAIL).build()).await;
 }
 
 /// Who claims what another holds is told the scope, the value and the holder.
 pub(crate) async fn unique_clash_names_scope_value_and_holder<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(
-            command(t)
-                .on("a", 0)
-                .event()
-                .hold(EMAIL, "ann@x.org")
-                .build(),
-        )
-        .await;
+    world.fresh(command(t).on("a", 0).event().hold(EMAIL, "ann@x.org").build()).await;
     assert_held(&world, "ann@x.org", "a").await;
 }
 
 /// A clash writes nothing of the command.
 pub(crate) async fn unique_clash_writes_nothing<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build())
-        .await;
-    let sample = command(t)
-        .key("k")
-        .on("b", 0)
-        .event()
-        .hold(NUMBER, "7")
-        .hold(EMAIL, "x");
+    world.fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build()).await;
+    let sample = command(t).key("k").on("b", 0).event().hold(NUMBER, "7").hold(EMAIL, "x");
     world.refused(sample.build()).await;
     assert!(world.events(&account(t, "b")).await.is_empty());
     assert_eq!(world.record(t, "k").await, None);
-    world
-        .fresh(command(t).on("c", 0).hold(NUMBER, "7").build())
-        .await;
+    world.fresh(command(t).on("c", 0).hold(NUMBER, "7").build()).await;
 }
 
 /// A new value in a scope frees the old one.
 pub(crate) async fn unique_value_is_replaced_by_the_next<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("a", 0).event().hold(EMAIL, "old").build())
-        .await;
-    world
-        .fresh(command(t).on("a", 1).event().hold(EMAIL, "new").build())
-        .await;
+    world.fresh(command(t).on("a", 0).event().hold(EMAIL, "old").build()).await;
+    world.fresh(command(t).on("a", 1).event().hold(EMAIL, "new").build()).await;
     assert_free(&world, "old").await;
     assert_held(&world, "new", "a").await;
 }
@@ -84,120 +52,52 @@ pub(crate) async fn unique_value_is_replaced_by_the_next<H: Harness>(world: Worl
 /// Of several changes in one commit the last counts.
 pub(crate) async fn unique_changes_of_one_commit_follow_each_other<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let sample = command(t)
-        .on("a", 0)
-        .event()
-        .hold(EMAIL, "x")
-        .release(EMAIL);
-    world
-        .fresh(sample.hold(EMAIL, "y").hold(EMAIL, "z").build())
-        .await;
+    let sample = command(t).on("a", 0).event().hold(EMAIL, "x").release(EMAIL);
+    world.fresh(sample.hold(EMAIL, "y").hold(EMAIL, "z").build()).await;
     assert_free(&world, "x").await;
     assert_free(&world, "y").await;
     assert_held(&world, "z", "a").await;
-    world
-        .fresh(command(t).on("a", 1).release_all().hold(EMAIL, "z").build())
-        .await;
+    world.fresh(command(t).on("a", 1).release_all().hold(EMAIL, "z").build()).await;
     assert_held(&world, "z", "a").await;
 }
 
 /// A released value is free, and the aggregate's other values are not.
 pub(crate) async fn unique_value_is_freed_by_its_release<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(
-            command(t)
-                .on("a", 0)
-                .event()
-                .hold(EMAIL, "x")
-                .hold(NUMBER, "7")
-                .build(),
-        )
-        .await;
-    world
-        .fresh(command(t).on("a", 1).event().release(EMAIL).build())
-        .await;
+    world.fresh(command(t).on("a", 0).event().hold(EMAIL, "x").hold(NUMBER, "7").build()).await;
+    world.fresh(command(t).on("a", 1).event().release(EMAIL).build()).await;
     assert_free(&world, "x").await;
-    let error = world
-        .refused(command(t).on("b", 0).hold(NUMBER, "7").build())
-        .await;
+    let error = world.refused(command(t).on("b", 0).hold(NUMBER, "7").build()).await;
     assert_taken(&error, &account(t, "a"), NUMBER, "7");
 }
 
 /// Releasing what is not held changes nothing.
 pub(crate) async fn unique_release_of_nothing_is_harmless<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build())
-        .await;
-    world
-        .fresh(command(t).on("b", 0).event().release(EMAIL).build())
-        .await;
-    world
-        .fresh(command(t).on("b", 1).event().release_all().build())
-        .await;
+    world.fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build()).await;
+    world.fresh(command(t).on("b", 0).event().release(EMAIL).build()).await;
+    world.fresh(command(t).on("b", 1).event().release_all().build()).await;
     assert_held(&world, "x", "a").await;
 }
 
 /// An aggregate that ends frees all it held.
 pub(crate) async fn unique_values_are_freed_when_their_holder_ends<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(
-            command(t)
-                .on("a", 0)
-                .event()
-                .hold(EMAIL, "x")
-                .hold(NUMBER, "7")
-                .build(),
-        )
-        .await;
-    world
-        .fresh(command(t).on("a", 1).event().release_all().build())
-        .await;
-    world
-        .fresh(
-            command(t)
-                .on("b", 0)
-                .hold(EMAIL, "x")
-                .hold(NUMBER, "7")
-                .build(),
-        )
-        .await;
+    world.fresh(command(t).on("a", 0).event().hold(EMAIL, "x").hold(NUMBER, "7").build()).await;
+    world.fresh(command(t).on("a", 1).event().release_all().build()).await;
+    world.fresh(command(t).on("b", 0).hold(EMAIL, "x").hold(NUMBER, "7").build()).await;
     assert_held(&world, "x", "b").await;
 }
 
 /// Two aggregates swap their values in one commit, whichever comes first.
 pub(crate) async fn unique_values_swap_in_one_commit<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let both = command(t)
-        .on("a", 0)
-        .hold(EMAIL, "x")
-        .on("b", 0)
-        .hold(EMAIL, "y");
+    let both = command(t).on("a", 0).hold(EMAIL, "x").on("b", 0).hold(EMAIL, "y");
     world.fresh(both.build()).await;
-    world
-        .fresh(
-            command(t)
-                .on("a", 0)
-                .hold(EMAIL, "y")
-                .on("b", 0)
-                .hold(EMAIL, "x")
-                .build(),
-        )
-        .await;
+    world.fresh(command(t).on("a", 0).hold(EMAIL, "y").on("b", 0).hold(EMAIL, "x").build()).await;
     assert_held(&world, "y", "a").await;
     assert_held(&world, "x", "b").await;
-    world
-        .fresh(
-            command(t)
-                .on("b", 0)
-                .hold(EMAIL, "y")
-                .on("a", 0)
-                .hold(EMAIL, "x")
-                .build(),
-        )
-        .await;
+    world.fresh(command(t).on("b", 0).hold(EMAIL, "y").on("a", 0).hold(EMAIL, "x").build()).await;
     assert_held(&world, "x", "a").await;
     assert_held(&world, "y", "b").await;
 }
@@ -206,11 +106,7 @@ pub(crate) async fn unique_values_swap_in_one_commit<H: Harness>(world: World<H>
 pub(crate) async fn unique_values_go_round_in_one_commit<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let all = |of_a: &str, of_b: &str, of_c: &str| {
-        let sample = command(t)
-            .on("a", 0)
-            .hold(EMAIL, of_a)
-            .on("b", 0)
-            .hold(EMAIL, of_b);
+        let sample = command(t).on("a", 0).hold(EMAIL, of_a).on("b", 0).hold(EMAIL, of_b);
         sample.on("c", 0).hold(EMAIL, of_c).build()
     };
     world.fresh(all("1", "2", "3")).await;
@@ -223,30 +119,10 @@ pub(crate) async fn unique_values_go_round_in_one_commit<H: Harness>(world: Worl
 /// One aggregate lets go of what another takes in the same commit, whichever comes first.
 pub(crate) async fn unique_value_is_handed_over_in_one_commit<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("a", 0).hold(EMAIL, "x").build())
-        .await;
-    world
-        .fresh(
-            command(t)
-                .on("a", 0)
-                .release(EMAIL)
-                .on("b", 0)
-                .hold(EMAIL, "x")
-                .build(),
-        )
-        .await;
+    world.fresh(command(t).on("a", 0).hold(EMAIL, "x").build()).await;
+    world.fresh(command(t).on("a", 0).release(EMAIL).on("b", 0).hold(EMAIL, "x").build()).await;
     assert_held(&world, "x", "b").await;
-    world
-        .fresh(
-            command(t)
-                .on("a", 0)
-                .hold(EMAIL, "x")
-                .on("b", 0)
-                .release_all()
-                .build(),
-        )
-        .await;
+    world.fresh(command(t).on("a", 0).hold(EMAIL, "x").on("b", 0).release_all().build()).await;
     assert_held(&world, "x", "a").await;
 }
 
@@ -254,15 +130,8 @@ pub(crate) async fn unique_value_is_handed_over_in_one_commit<H: Harness>(world:
 pub(crate) async fn unique_value_has_no_two_claimants_in_one_commit<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let both = command(t).key("k").on("a", 0).event().hold(EMAIL, "x");
-    let error = world
-        .refused(both.on("b", 0).event().hold(EMAIL, "x").build())
-        .await;
-    let StoreError::UniqueTaken {
-        scope,
-        value,
-        holder,
-    } = error
-    else {
+    let error = world.refused(both.on("b", 0).event().hold(EMAIL, "x").build()).await;
+    let StoreError::UniqueTaken { scope, value, holder } = error else {
         panic!("must be a taken value, but: {error:?}");
     };
     assert_eq!((scope.as_str(), value.as_str()), (EMAIL, "x"));
@@ -276,15 +145,7 @@ pub(crate) async fn unique_value_has_no_two_claimants_in_one_commit<H: Harness>(
 pub(crate) async fn unique_value_may_be_kept<H: Harness>(world: World<H>) {
     let t = tenant(1);
     for expected in 0..3 {
-        world
-            .fresh(
-                command(t)
-                    .on("a", expected)
-                    .event()
-                    .hold(EMAIL, "x")
-                    .build(),
-            )
-            .await;
+        world.fresh(command(t).on("a", expected).event().hold(EMAIL, "x").build()).await;
     }
     assert_held(&world, "x", "a").await;
 }
@@ -292,12 +153,8 @@ pub(crate) async fn unique_value_may_be_kept<H: Harness>(world: World<H>) {
 /// Commands that do not mention a value leave it where it is.
 pub(crate) async fn unique_value_is_kept_by_other_commands<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build())
-        .await;
-    world
-        .fresh(command(t).on("a", 1).event().hold(NUMBER, "7").build())
-        .await;
+    world.fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build()).await;
+    world.fresh(command(t).on("a", 1).event().hold(NUMBER, "7").build()).await;
     world.fresh(command(t).on("a", 2).event().build()).await;
     assert_held(&world, "x", "a").await;
 }
@@ -305,12 +162,8 @@ pub(crate) async fn unique_value_is_kept_by_other_commands<H: Harness>(world: Wo
 /// One text in two scopes is two values.
 pub(crate) async fn unique_scopes_are_independent<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("a", 0).hold(EMAIL, "7").build())
-        .await;
-    world
-        .fresh(command(t).on("b", 0).hold(NUMBER, "7").build())
-        .await;
+    world.fresh(command(t).on("a", 0).hold(EMAIL, "7").build()).await;
+    world.fresh(command(t).on("b", 0).hold(NUMBER, "7").build()).await;
     assert_held(&world, "7", "a").await;
 }
 
@@ -319,14 +172,7 @@ pub(crate) async fn unique_values_are_compared_byte_for_byte<H: Harness>(world: 
     let t = tenant(1);
     let alike = ["x", "X", "x ", " x", "é", "e\u{301}", "1", "01", "1.0"];
     for (n, value) in alike.into_iter().enumerate() {
-        world
-            .fresh(
-                command(t)
-                    .on(&format!("a{n}"), 0)
-                    .hold(EMAIL, value)
-                    .build(),
-            )
-            .await;
+        world.fresh(command(t).on(&format!("a{n}"), 0).hold(EMAIL, value).build()).await;
     }
     for (n, value) in alike.into_iter().enumerate() {
         assert_held(&world, value, &format!("a{n}")).await;
@@ -336,9 +182,7 @@ pub(crate) async fn unique_values_are_compared_byte_for_byte<H: Harness>(world: 
 /// What a rolled-back transaction let go of is still held.
 pub(crate) async fn unique_value_released_in_vain_is_still_held<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    world
-        .fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build())
-        .await;
+    world.fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build()).await;
     let mut transaction = world.begin().await;
     let release = command(t).on("a", 1).event().release(EMAIL).build();
     world.write(&mut transaction, release).await.unwrap();
@@ -361,10 +205,7 @@ pub(crate) async fn unique_value_raced_for_goes_to_one<H: Harness>(world: World<
         });
     }
     let outcomes = racers.join_all().await;
-    let winners: Vec<_> = outcomes
-        .iter()
-        .filter(|(_, outcome)| outcome.is_ok())
-        .collect();
+    let winners: Vec<_> = outcomes.iter().filter(|(_, outcome)| outcome.is_ok()).collect();
     assert_eq!(winners.len(), 1, "exactly one: {outcomes:?}");
     let winner = account(t, &winners[0].0);
     for (_, outcome) in &outcomes {

@@ -35,10 +35,7 @@ impl<H: Harness> World<H> {
     pub(crate) async fn reopened(self) -> Self {
         let store = Arc::into_inner(self.store).expect("nobody else holds the store");
         let store = Arc::new(self.harness.reopen(store).await);
-        Self {
-            harness: self.harness,
-            store,
-        }
+        Self { harness: self.harness, store }
     }
 
     /// Commits without projections.
@@ -87,11 +84,7 @@ impl<H: Harness> World<H> {
     /// What is remembered under a key.
     pub(crate) async fn record(&self, tenant: TenantId, key: &str) -> Option<Record> {
         let key: IdempotencyKey = key.parse().unwrap();
-        let request = HistoryRequest {
-            tenant,
-            key: Some(&key),
-            stream: None,
-        };
+        let request = HistoryRequest { tenant, key: Some(&key), stream: None };
         self.store.history(request).await.unwrap().record
     }
 
@@ -140,6 +133,43 @@ impl<H: Harness> World<H> {
         self.store.begin().await.unwrap()
     }
 
+    /// Claims a key in an open transaction.
+    pub(crate) async fn claim(
+        &self,
+        transaction: &mut Open<H>,
+        of: TenantId,
+        key: &str,
+    ) -> Option<Record> {
+        let key: IdempotencyKey = key.parse().unwrap();
+        transaction.claim(of, &key).await.unwrap()
+    }
+
+    /// A stream as an open transaction sees it.
+    pub(crate) async fn events_in(
+        &self,
+        transaction: &mut Open<H>,
+        stream: &StreamId,
+    ) -> Vec<StoredEvent> {
+        let request = HistoryRequest {
+            tenant: stream.tenant,
+            key: None,
+            stream: Some((stream, Version::NONE)),
+        };
+        let history = transaction.history(request).await.unwrap();
+        assert_without_holes(stream, 0, &history.events);
+        history.events
+    }
+
+    /// Gives a task every chance to end too early, with reads of the store; an honest store never
+    /// lets it.
+    pub(crate) async fn assert_waits<T>(&self, task: &tokio::task::JoinHandle<T>) {
+        for _ in 0..20 {
+            assert_eq!(self.record(crate::sample::tenant(9), "nobody's").await, None);
+            tokio::task::yield_now().await;
+        }
+        assert!(!task.is_finished(), "did not wait for an open transaction");
+    }
+
     /// Writes into an open transaction, without projections.
     pub(crate) async fn write(
         &self,
@@ -152,10 +182,7 @@ impl<H: Harness> World<H> {
 
 impl<H: Harness> Clone for World<H> {
     fn clone(&self) -> Self {
-        Self {
-            harness: Arc::clone(&self.harness),
-            store: Arc::clone(&self.store),
-        }
+        Self { harness: Arc::clone(&self.harness), store: Arc::clone(&self.store) }
     }
 }
 
@@ -183,12 +210,7 @@ pub(crate) fn known(outcome: Result<Committed, StoreError>) -> Record {
 
 #[track_caller]
 pub(crate) fn assert_conflict(error: &StoreError, on: &StreamId, decided: u64, stored: u64) {
-    let StoreError::Conflict {
-        stream,
-        expected,
-        actual,
-    } = error
-    else {
+    let StoreError::Conflict { stream, expected, actual } = error else {
         panic!("must be a conflict, but: {error:?}");
     };
     assert_eq!(
@@ -200,12 +222,7 @@ pub(crate) fn assert_conflict(error: &StoreError, on: &StreamId, decided: u64, s
 
 #[track_caller]
 pub(crate) fn assert_taken(error: &StoreError, by: &StreamId, in_scope: &str, what: &str) {
-    let StoreError::UniqueTaken {
-        scope,
-        value,
-        holder,
-    } = error
-    else {
+    let StoreError::UniqueTaken { scope, value, holder } = error else {
         panic!("must be a taken value, but: {error:?}");
     };
     assert_eq!(

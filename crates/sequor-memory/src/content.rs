@@ -66,10 +66,7 @@ impl Content {
         commit: Commit,
         written: &[Written],
     ) -> Result<Judged, StoreError> {
-        let view = View {
-            content: self,
-            written,
-        };
+        let view = View { content: self, written };
         let unique = match admit(&commit, &view)? {
             Admission::Known(record) => return Ok(Judged::Known(*record)),
             Admission::Fresh(unique) => unique,
@@ -81,13 +78,7 @@ impl Content {
 
     /// Makes a command true.
     pub(crate) fn apply(&mut self, written: Written) {
-        let Written {
-            record,
-            events,
-            tenant,
-            key,
-            unique,
-        } = written;
+        let Written { record, events, tenant, key, unique } = written;
         if let Some(key) = key {
             self.records.insert((tenant, key), record);
         }
@@ -127,24 +118,14 @@ impl Content {
 impl Written {
     /// Numbers a commit's events after the last drawn position.
     fn after(drawn: u64, commit: Commit, unique: UniqueWrites) -> Result<Self, StoreError> {
-        let Commit {
-            meta,
-            name,
-            fingerprint,
-            output,
-            streams,
-            events,
-            ..
-        } = commit;
+        let Commit { meta, name, fingerprint, output, streams, events, .. } = commit;
         let events: Vec<_> = events
             .into_iter()
             .zip(drawn + 1..)
             .map(|(event, position)| stored(event, Position::new(position), &streams, &meta))
             .collect::<Result<_, _>>()?;
-        let after = |write: StreamWrite| StreamVersion {
-            stream: write.stream,
-            version: write.next,
-        };
+        let after =
+            |write: StreamWrite| StreamVersion { stream: write.stream, version: write.next };
         let record = Record {
             command_id: meta.command_id,
             command_name: name,
@@ -156,13 +137,7 @@ impl Written {
             output,
             state: RecordState::Completed,
         };
-        Ok(Self {
-            record,
-            events,
-            tenant: meta.tenant,
-            key: meta.key,
-            unique,
-        })
+        Ok(Self { record, events, tenant: meta.tenant, key: meta.key, unique })
     }
 }
 
@@ -172,9 +147,7 @@ fn stored(
     streams: &[StreamWrite],
     meta: &CommandMeta,
 ) -> Result<Arc<StoredEvent>, StoreError> {
-    let write = streams
-        .get(event.stream)
-        .ok_or(sequor_core::Invalid::EventWithoutStream)?;
+    let write = streams.get(event.stream).ok_or(sequor_core::Invalid::EventWithoutStream)?;
     Ok(Arc::new(StoredEvent {
         position,
         stream: write.stream.clone(),
@@ -194,10 +167,7 @@ impl View<'_> {
             .stream
             .filter(|(stream, _)| stream.tenant == request.tenant)
             .map(|(stream, after)| self.events_after(stream, after));
-        Found {
-            record: record.cloned(),
-            events: events.unwrap_or_default(),
-        }
+        Found { record: record.cloned(), events: events.unwrap_or_default() }
     }
 
     fn events_after(&self, stream: &StreamId, after: Version) -> Vec<Arc<StoredEvent>> {
@@ -265,17 +235,11 @@ impl Ledger for View<'_> {
         for written in self.written {
             let released = |one: &UniqueKey| {
                 let releases = written.unique.releases.iter();
-                releases
-                    .into_iter()
-                    .any(|(by, value)| by == stream && value == one)
+                releases.into_iter().any(|(by, value)| by == stream && value == one)
             };
             held.retain(|one| !released(one));
             let claims = written.unique.claims.iter();
-            held.extend(
-                claims
-                    .filter(|(by, _)| by == stream)
-                    .map(|(_, value)| value.clone()),
-            );
+            held.extend(claims.filter(|(by, _)| by == stream).map(|(_, value)| value.clone()));
         }
         held
     }

@@ -57,15 +57,8 @@ impl MemoryStore {
     /// An empty store of a given epoch.
     #[must_use]
     pub fn with_epoch(epoch: Epoch) -> Self {
-        let shared = Shared {
-            epoch,
-            turn: Arc::new(RwLock::new(())),
-            content: Mutex::default(),
-        };
-        Self {
-            shared: Arc::new(shared),
-            writer_wait_max: Self::WRITER_WAIT_MAX,
-        }
+        let shared = Shared { epoch, turn: Arc::new(RwLock::new(())), content: Mutex::default() };
+        Self { shared: Arc::new(shared), writer_wait_max: Self::WRITER_WAIT_MAX }
     }
 
     /// Sets how long a writer waits for an open transaction before it gets [`StoreError::Busy`].
@@ -84,10 +77,7 @@ impl MemoryStore {
     }
 
     pub(crate) fn content(&self) -> MutexGuard<'_, Content> {
-        self.shared
-            .content
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A turn that plain commits share, and that excludes an open transaction.
@@ -95,9 +85,7 @@ impl MemoryStore {
         if let Ok(turn) = self.shared.turn.try_read() {
             return Ok(turn);
         }
-        timeout(self.writer_wait_max, self.shared.turn.read())
-            .await
-            .map_err(|_| StoreError::Busy)
+        timeout(self.writer_wait_max, self.shared.turn.read()).await.map_err(|_| StoreError::Busy)
     }
 
     /// A turn of its own.
@@ -106,9 +94,7 @@ impl MemoryStore {
         if let Ok(turn) = Arc::clone(&turn).try_write_owned() {
             return Ok(turn);
         }
-        timeout(self.writer_wait_max, turn.write_owned())
-            .await
-            .map_err(|_| StoreError::Busy)
+        timeout(self.writer_wait_max, turn.write_owned()).await.map_err(|_| StoreError::Busy)
     }
 }
 

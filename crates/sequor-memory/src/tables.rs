@@ -31,9 +31,7 @@ impl Tables {
     /// The struct of this type, if one was ever changed.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.of_type
-            .get(&TypeId::of::<T>())
-            .and_then(|table| table.downcast_ref())
+        self.of_type.get(&TypeId::of::<T>()).and_then(|table| table.downcast_ref())
     }
 
     /// The struct of this type, to be changed; at first its default.
@@ -41,10 +39,7 @@ impl Tables {
     /// # Panics
     /// Never: what is kept under a type is of that type, and nobody else holds a fresh copy.
     pub fn get_mut<T: Default + Clone + Send + Sync + 'static>(&mut self) -> &mut T {
-        let table = self
-            .of_type
-            .entry(TypeId::of::<T>())
-            .or_insert_with(|| Arc::new(T::default()));
+        let table = self.of_type.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
         if Arc::get_mut(table).is_none() {
             let copy = table.downcast_ref::<T>().cloned().unwrap_or_default();
             *table = Arc::new(copy);
@@ -57,8 +52,6 @@ impl Tables {
 
 impl fmt::Debug for Tables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tables")
-            .field("types", &self.of_type.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Tables").field("types", &self.of_type.len()).finish_non_exhaustive()
     }
 }

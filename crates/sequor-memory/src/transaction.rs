@@ -58,19 +58,12 @@ impl Transaction for MemoryTransaction {
         key: &IdempotencyKey,
     ) -> Result<Option<Record>, StoreError> {
         let content = self.store.content();
-        let view = View {
-            content: &content,
-            written: &self.written,
-        };
+        let view = View { content: &content, written: &self.written };
         Ok(view.record(tenant, key).cloned())
     }
 
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
-        let found = View {
-            content: &self.store.content(),
-            written: &self.written,
-        }
-        .find(&request);
+        let found = View { content: &self.store.content(), written: &self.written }.find(&request);
         Ok(found.into_history())
     }
 

@@ -62,10 +62,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     pub(crate) fn new() -> Self {
-        Self {
-            begun: Semaphore::new(0),
-            go_on: Semaphore::new(0),
-        }
+        Self { begun: Semaphore::new(0), go_on: Semaphore::new(0) }
     }
 }
 
