@@ -6,6 +6,7 @@
 
 #![expect(clippy::print_stdout, reason = "a command line speaks on stdout")]
 
+mod bench;
 mod check;
 mod step;
 mod test;
@@ -37,6 +38,7 @@ enum Command {
     Test(test::Arguments),
     Check(check::Arguments),
     Tidy(tidy::Arguments),
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +57,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Test(arguments) => test::run(&workspace, &arguments),
         Command::Check(arguments) => check::run(&workspace, &arguments),
         Command::Tidy(tidy::Arguments {}) => tidy::run(&workspace),
+        Command::Bench(arguments) => bench::run(&workspace, &arguments),
     }
 }
 

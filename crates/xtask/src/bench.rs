@@ -1,0 +1,77 @@
+//! `cargo xtask bench`: how fast, beside the limit of the same rows written bare.
+
+#[cfg(feature = "bench")]
+mod domain;
+#[cfg(feature = "bench")]
+mod growth;
+#[cfg(feature = "bench")]
+mod load;
+#[cfg(feature = "bench")]
+mod raw;
+#[cfg(feature = "bench")]
+mod report;
+#[cfg(feature = "bench")]
+mod suite;
+
+use anyhow::Result;
+
+use crate::workspace::Workspace;
+
+/// Measures commands per second and latency on memory and SQLite, beside the same rows written bare.
+///
+/// Ratios within one run mean something; figures of two machines, or of two runs on a shared one,
+/// do not compare. Nothing here is a test: no run fails for being slow.
+///
+/// Examples:
+///   cargo xtask bench                       everything, about five minutes
+///   cargo xtask bench --only sqlite         the commands on SQLite and their limits
+///   cargo xtask bench --seconds 0.3         a quick look
+///   cargo xtask bench --write               everything, into docs/BENCHMARKS.md
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Arguments {
+    /// How long each row is measured, in seconds.
+    #[arg(long, default_value_t = 2.0, value_parser = seconds)]
+    seconds: f64,
+    /// Measures only some of it.
+    #[arg(long, value_enum)]
+    only: Vec<Part>,
+    /// Writes the tables into docs/BENCHMARKS.md.
+    #[arg(long)]
+    write: bool,
+}
+
+/// The parts of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Commands on the store in memory.
+    Memory,
+    /// Commands on SQLite, and the same rows written bare.
+    Sqlite,
+    /// What a replay costs beside a primary-key read.
+    Replay,
+    /// What stored keys cost, from a thousand to a million.
+    Growth,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds, such as 0.5".to_owned())?;
+    if (0.05..=600.0).contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err("0.05 to 600 seconds".to_owned())
+}
+
+/// Runs the benchmark.
+#[cfg(feature = "bench")]
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    suite::run(workspace, arguments)
+}
+
+/// Runs the benchmark in a release build of its own.
+#[cfg(not(feature = "bench"))]
+pub(crate) fn run(workspace: &Workspace, _: &Arguments) -> Result<()> {
+    let cargo = ["run", "--quiet", "--release", "--package", "xtask", "--features", "bench", "--"];
+    let own = std::env::args().skip(1);
+    crate::step::Step::cargo(cargo.into_iter().map(str::to_owned).chain(own)).run(workspace.root())
+}
