@@ -109,6 +109,8 @@ pub(crate) async fn write_whole(
     ended
 }
 
+// Each of these statements has one parameter, a plain `?`. The driver hands arguments out in order,
+// statement by statement; numbered ones would start anew in each, and gaps between them confuse it.
 type Query = sqlx::query::Query<'static, Sqlite, SqliteArguments>;
 
 fn bind(
