@@ -1,8 +1,8 @@
 //! A key takes effect once, and is answered with what came of it.
 
-use sequor_core::Record;
 use sequor_core::ports::{Committed, Transaction};
-use tokio::task::JoinSet;
+use sequor_core::{Record, StoreError};
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::harness::Harness;
 use crate::sample::{DOOMED, EMAIL, account, command, json, tenant};
@@ -142,7 +142,7 @@ pub(crate) async fn key_waiter_is_answered_when_its_rival_commits<H: Harness>(wo
     assert!(world.events(&account(t, "waiter")).await.is_empty());
 }
 
-type Waiter = tokio::task::JoinHandle<Result<Committed, sequor_core::StoreError>>;
+type Waiter = JoinHandle<Result<Committed, StoreError>>;
 
 /// An open transaction that has written under a key, and a commit under the same key.
 async fn rivals<H: Harness>(world: &World<H>) -> (crate::world::Open<H>, Waiter) {
@@ -153,10 +153,7 @@ async fn rivals<H: Harness>(world: &World<H>) -> (crate::world::Open<H>, Waiter)
     assert_eq!(transaction.claim(t, &key).await.unwrap(), None);
     world.write(&mut transaction, commit).await.unwrap();
     let waiter = command(t).key("k").on("waiter", 0).event().build();
-    let waiter = tokio::spawn({
-        let world = world.clone();
-        async move { world.commit(waiter).await }
-    });
+    let waiter = world.start(waiter).await;
     world.assert_waits(&waiter).await;
     assert_eq!(world.record(t, "k").await, None, "answered by what is not true yet");
     (transaction, waiter)

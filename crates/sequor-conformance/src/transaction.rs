@@ -124,11 +124,11 @@ pub(crate) async fn transaction_refuses_to_write_a_known_key<H: Harness>(world: 
 pub(crate) async fn transaction_holds_off_other_writers<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let transaction = world.begin().await;
-    let others = (0..3).map(|n| {
-        let (world, commit) = (world.clone(), command(tenant(n)).on("b", 0).event().build());
-        tokio::spawn(async move { world.commit_counted(commit).await })
-    });
-    let others: Vec<_> = others.collect();
+    let mut others = Vec::new();
+    for number in [1, 2, 3] {
+        let commit = command(tenant(number)).on("b", 0).event().build();
+        others.push(world.start(commit).await);
+    }
     for other in &others {
         world.assert_waits(other).await;
     }

@@ -1,7 +1,7 @@
 //! A store under trial, with the questions that behaviours ask of it.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -12,6 +12,9 @@ use sequor_core::{
     Commit, IdempotencyKey, InlineProjection, Position, Projections, Record, StoreError,
     StoredEvent, StreamId, TenantId, Version,
 };
+
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::harness::{Connection, Harness, Tally};
 use crate::sample::projections::Fragile;
@@ -160,9 +163,27 @@ impl<H: Harness> World<H> {
         history.events
     }
 
+    /// Starts a commit in a task of its own, and lets it come as far as its first wait.
+    pub(crate) async fn start(&self, commit: Commit) -> JoinHandle<Result<Committed, StoreError>> {
+        let (polled, is_polled) = oneshot::channel();
+        let world = self.clone();
+        let task = tokio::spawn(async move {
+            let counting = world.counting();
+            let mut committing = pin!(world.store.commit(commit, &counting));
+            let at_once = poll_once(committing.as_mut()).await;
+            polled.send(()).unwrap();
+            match at_once {
+                Some(answer) => answer,
+                None => committing.await,
+            }
+        });
+        is_polled.await.unwrap();
+        task
+    }
+
     /// Gives a task every chance to end too early, with reads of the store; an honest store never
     /// lets it.
-    pub(crate) async fn assert_waits<T>(&self, task: &tokio::task::JoinHandle<T>) {
+    pub(crate) async fn assert_waits<T>(&self, task: &JoinHandle<T>) {
         for _ in 0..20 {
             assert_eq!(self.record(crate::sample::tenant(9), "nobody's").await, None);
             tokio::task::yield_now().await;

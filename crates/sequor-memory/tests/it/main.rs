@@ -1,3 +1,6 @@
-//! The reference store under the suite that every store passes.
+//! The reference store under the suite that every store passes, and what only it does.
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 mod conformance;
+mod tables;
+mod turns;

@@ -1,0 +1,16 @@
+//! How long a writer waits for an open transaction.
+
+use std::time::Duration;
+
+use sequor_core::StoreError;
+use sequor_core::ports::Transact;
+use sequor_memory::MemoryStore;
+
+#[tokio::test]
+async fn a_writer_that_waits_too_long_is_told_so() {
+    let store = MemoryStore::new().writer_wait_max(Duration::ZERO);
+    let open = store.begin().await.unwrap();
+    assert!(matches!(store.begin().await, Err(StoreError::Busy)));
+    drop(open);
+    assert!(store.begin().await.is_ok());
+}
