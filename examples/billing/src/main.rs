@@ -1,1 +1,137 @@
-fn main() {}
+//! Accounts that are charged once, whoever retries: the story of sequor, told by a SQLite file.
+//!
+//! *For:* seeing what the bus promises, on a real file, and applying commands from a file.
+//! *Never:* a web service or a payment: nothing leaves this machine.
+//! *Start here:* `domain.rs` for what can be asked, `story.rs` for what comes back.
+
+mod database;
+mod domain;
+mod money;
+mod projection;
+
+mod conflicts;
+mod story;
+
+mod apply;
+mod show;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use sequor::{IdempotencyKey, TenantId};
+
+use crate::apply::Source;
+use crate::conflicts::Conflicts;
+use crate::database::Database;
+
+/// Charges accounts once, whoever retries.
+///
+/// Without a command it opens the database (a SQLite file, created where it is missing) and tells
+/// a story on it: charges, retries, rivals and refusals, each line read back from the store.
+/// Run it twice: the second run shows that the keys survived.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    /// The SQLite file: sqlite://file.db, sqlite:file.db or a path
+    #[arg(long, global = true, value_name = "URL", default_value = "billing.db")]
+    database: Database,
+
+    #[command(subcommand)]
+    command: Option<Task>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  billing                                      tell the story on ./billing.db
+  billing --database sqlite:///tmp/b.db        … on another file
+  billing apply commands.jsonl                 apply a file of commands; again: all replayed
+  generate | billing apply -                   … from a pipe
+  billing balances                             what every account owes
+  billing outcome --tenant 018f2f6e-0000-7000-8000-000000000001 order-1001
+                                               what became of the command under a key
+
+Exit codes: 0 all went well; 1 nothing could be done; 2 some lines of `apply` did not take effect.";
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Tell the story (what happens without a command, too)
+    Story,
+    /// Apply commands from a file, one JSON object a line
+    #[command(long_about = apply::ABOUT)]
+    Apply {
+        /// The file, or - for standard input
+        file: Source,
+    },
+    /// Show what became of the command under a key
+    Outcome {
+        /// Whose key: a UUID
+        #[arg(long)]
+        tenant: TenantId,
+        /// The key, byte for byte
+        key: IdempotencyKey,
+    },
+    /// Show what every account owes; works while another process has the file, too
+    Balances,
+}
+
+// One thread is enough: the bus waits for the file most of the time, and the file has threads of
+// its own. It also makes the story's race certain (`story/rivals.rs`).
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match run(cli).await {
+        Ok(code) => code,
+        // Who reads has read enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("billing: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints help where it was asked for, else what is wrong with the command line.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nobody is left to tell when even this cannot be printed.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+async fn run(Cli { database, command }: Cli) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    match command.unwrap_or(Task::Story) {
+        Task::Story => {
+            let conflicts = Conflicts::listen()?;
+            let bank = database.open().await?;
+            let told = story::tell(&bank, &database, &conflicts, &mut out).await;
+            bank.store().close().await;
+            told?;
+        }
+        Task::Apply { file } => {
+            let bank = database.open().await?;
+            let applied = apply::apply(&bank, &file).await;
+            bank.store().close().await;
+            let summary = applied?;
+            writeln!(out, "{file}: {summary}")?;
+            return Ok(if summary.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(2) });
+        }
+        Task::Outcome { tenant, key } => {
+            database.expect_file()?;
+            let bank = database.open().await?;
+            let shown = show::outcome(&bank, tenant, &key, &mut out).await;
+            bank.store().close().await;
+            shown?;
+        }
+        Task::Balances => show::balances(&database, &mut out).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(broken))
+}

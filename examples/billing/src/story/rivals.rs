@@ -1,0 +1,48 @@
+//! The second part: two charges race for one account.
+
+use anyhow::Context;
+use sequor::{Meta, Options, Version};
+
+use super::{Tale, charge};
+
+impl Tale<'_> {
+    /// Two charges are decided on the same version; the bus decides the loser again. Gives the
+    /// version that both of them saw.
+    pub(super) async fn two_rivals(&mut self) -> anyhow::Result<Version> {
+        let account = self.own_account();
+        self.page.step(format_args!("North opens account {account} for this run, limit 100.00"))?;
+        let opened = self.open(self.north, &account, 10_000).await??;
+        self.page.receipt(&opened)?;
+        let seen = opened.streams.first().context("an opening writes its account")?.version;
+
+        self.page.step(format_args!("Two charges of 30.00 race: both are decided on v{seen}"))?;
+        let before = self.conflicts.count();
+        let one = Meta::new(self.north).key(self.own_key("race-a")?);
+        let two = Meta::new(self.north).key(self.own_key("race-b")?);
+        let order = charge(&account, 3_000)?;
+        // Invariant: on one thread the second charge is decided before the first one's commit is
+        // answered, so that they meet each time, not only with luck.
+        let (one, two) = tokio::join!(
+            self.charge(order.clone(), one, Options::default()),
+            self.charge(order, two, Options::default()),
+        );
+        self.page.answer(one)?;
+        self.page.answer(two)?;
+        let met = self.conflicts.count() - before;
+        self.page
+            .note(format_args!("the bus met {met} conflict and decided again; both are there"))?;
+        Ok(seen)
+    }
+
+    /// Who insists on a version gets the conflict instead.
+    pub(super) async fn stale_version(&mut self, seen: Version) -> anyhow::Result<()> {
+        let account = self.own_account();
+        self.page.step(format_args!(
+            "A third charge insists on v{seen}, which its caller saw: no retry"
+        ))?;
+        let meta = Meta::new(self.north).key(self.own_key("race-c")?);
+        let options = Options::default().if_version(seen);
+        let stale = self.charge(charge(&account, 3_000)?, meta, options).await;
+        self.page.answer(stale)
+    }
+}
