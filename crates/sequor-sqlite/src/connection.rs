@@ -82,7 +82,9 @@ impl WriteConnection {
             ));
         }
         if SqliteTransactionManager::get_transaction_depth(&self.sqlite) == 0 {
-            return Err(corrupt("the transaction is gone from its connection; nothing was written"));
+            return Err(corrupt(
+                "the transaction is gone from its connection; nothing was written",
+            ));
         }
         self.watch.may_commit.store(true, Ordering::SeqCst);
         let committed = SqliteTransactionManager::commit(&mut self.sqlite).await;

@@ -41,11 +41,8 @@ pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenErr
     let stats = Arc::default();
     let parts = WriterParts { connection, options, stats: Arc::clone(&stats), lock };
     let queue = Writer::start(parts, &settings);
-    let readers = Readers::new(
-        read_options(&settings, &path),
-        settings.readers_max,
-        settings.lock_timeout,
-    );
+    let readers =
+        Readers::new(read_options(&settings, &path), settings.readers_max, settings.lock_timeout);
     Ok(StoreParts { queue, readers, epoch, stats })
 }
 

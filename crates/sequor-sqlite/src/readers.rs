@@ -78,7 +78,8 @@ impl Reader<'_> {
 
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.take().filter(|_| !self.from.permits.is_closed()) {
+        if let Some(connection) = self.connection.take().filter(|_| !self.from.permits.is_closed())
+        {
             self.from.idle().push(connection);
         }
     }

@@ -49,7 +49,7 @@ pub(crate) fn kind(row: &SqliteRow) -> Result<Kind, StoreError> {
 pub(crate) fn record(row: &SqliteRow, tenant: TenantId) -> Result<Record, StoreError> {
     let columns = Columns { row, place: "idempotency_keys with its row of commands" };
     let streams: &str = columns.get(STREAMS_OR_KEY, "streams")?;
-    let fingerprint: Option<&[u8]> = columns.get(FINGERPRINT_OR_CORRELATION, "fingerprint")?;
+    let fingerprint: Option<&[u8]> = columns.optional(FINGERPRINT_OR_CORRELATION, "fingerprint")?;
     Ok(Record {
         command_id: CommandId(columns.uuid(COMMAND_ID, "command_id")?),
         command_name: columns.name(NAME, "name")?,
@@ -60,7 +60,7 @@ pub(crate) fn record(row: &SqliteRow, tenant: TenantId) -> Result<Record, StoreE
         actor: columns.actor()?,
         recorded_at: columns.time(RECORDED_AT, "recorded_at")?,
         streams: stream_versions(streams, tenant).map_err(|why| columns.damaged("streams", why))?,
-        position: match columns.get::<Option<i64>>(POSITION, "position")? {
+        position: match columns.optional::<i64>(POSITION, "position")? {
             Some(_) => Some(Position::new(columns.number(POSITION, "position")?)),
             None => None,
         },
@@ -83,7 +83,7 @@ fn record_state(columns: &Columns<'_>) -> Result<RecordState, StoreError> {
 /// An event of a stream that is known.
 pub(crate) fn event(row: &SqliteRow, stream: &StreamId) -> Result<StoredEvent, StoreError> {
     let columns = Columns { row, place: "events with its row of commands" };
-    let key: Option<&str> = columns.get(STREAMS_OR_KEY, "key")?;
+    let key: Option<&str> = columns.optional(STREAMS_OR_KEY, "key")?;
     let schema_version: i64 = columns.get(FENCE_OR_SCHEMA, "schema_version")?;
     Ok(StoredEvent {
         position: Position::new(columns.number(POSITION, "position")?),
@@ -104,7 +104,7 @@ pub(crate) fn event(row: &SqliteRow, stream: &StreamId) -> Result<StoredEvent, S
             correlation_id: CorrelationId(
                 columns.uuid(FINGERPRINT_OR_CORRELATION, "correlation_id")?,
             ),
-            causation_id: match columns.get::<Option<&[u8]>>(LEASE_OR_CAUSATION, "causation_id")? {
+            causation_id: match columns.optional::<&[u8]>(LEASE_OR_CAUSATION, "causation_id")? {
                 Some(_) => Some(columns.uuid(LEASE_OR_CAUSATION, "causation_id")?),
                 None => None,
             },
@@ -185,8 +185,8 @@ pub(crate) fn streams_text(streams: &[StreamVersion]) -> String {
 }
 
 fn stream_versions(text: &str, tenant: TenantId) -> Result<Vec<StreamVersion>, Invalid> {
-    let parts: Vec<(String, String, u64)> = serde_json::from_str(text)
-        .map_err(|error| Invalid::Json { reason: error.to_string() })?;
+    let parts: Vec<(String, String, u64)> =
+        serde_json::from_str(text).map_err(|error| Invalid::Json { reason: error.to_string() })?;
     let read = |(aggregate, id, version): (String, String, u64)| {
         let (aggregate, id) = (Name::new(aggregate)?, AggregateId::new(id)?);
         let stream = StreamId { tenant, aggregate, id };
@@ -202,12 +202,20 @@ struct Columns<'r> {
 }
 
 impl<'r> Columns<'r> {
-    fn get<T: Decode<'r, Sqlite> + Type<Sqlite>>(
-        &self,
-        at: usize,
-        column: &str,
-    ) -> Result<T, StoreError> {
-        self.row.try_get(at).map_err(|why| self.damaged(column, short(&why)))
+    /// A column that must be there. The driver itself would read a missing number as 0.
+    fn get<T>(&self, at: usize, column: &str) -> Result<T, StoreError>
+    where
+        T: Decode<'r, Sqlite> + Type<Sqlite>,
+    {
+        self.optional(at, column)?.ok_or_else(|| self.damaged(column, "is missing"))
+    }
+
+    /// A column that may be NULL.
+    fn optional<T>(&self, at: usize, column: &str) -> Result<Option<T>, StoreError>
+    where
+        T: Decode<'r, Sqlite> + Type<Sqlite>,
+    {
+        self.row.try_get(at).map_err(|_| self.damaged(column, "has another type"))
     }
 
     fn number(&self, at: usize, column: &str) -> Result<u64, StoreError> {
@@ -236,7 +244,7 @@ impl<'r> Columns<'r> {
     }
 
     fn actor(&self) -> Result<Option<Actor>, StoreError> {
-        let actor: Option<&str> = self.get(ACTOR, "actor")?;
+        let actor: Option<&str> = self.optional(ACTOR, "actor")?;
         actor.map(Actor::new).transpose().map_err(|why| self.damaged("actor", why))
     }
 
@@ -259,12 +267,4 @@ impl<'r> Columns<'r> {
         let at = position.map(|at| format!(" at position {at}")).unwrap_or_default();
         corrupt(format!("a damaged row in {}{at}: `{column}` {why}", self.place))
     }
-}
-
-/// Why a column could not be read, without what it holds.
-fn short(error: &sqlx::Error) -> &'static str {
-    let sqlx::Error::ColumnDecode { source, .. } = error else {
-        return "cannot be read";
-    };
-    if source.is::<sqlx::error::UnexpectedNullError>() { "is missing" } else { "has another type" }
 }

@@ -108,10 +108,8 @@ impl FromStr for SqliteSettings {
 
     /// Takes `sqlite://file.db`, `sqlite:file.db` or a bare path, with the defaults.
     fn from_str(text: &str) -> Result<Self, SettingsError> {
-        let path = text
-            .strip_prefix("sqlite://")
-            .or_else(|| text.strip_prefix("sqlite:"))
-            .unwrap_or(text);
+        let path =
+            text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
         if let Some((_, parameters)) = path.split_once('?') {
             return Err(SettingsError::Parameters { parameters: parameters.to_owned() });
         }
@@ -133,7 +131,9 @@ fn check_path(path: &Path) -> Result<(), SettingsError> {
 #[non_exhaustive]
 pub enum SettingsError {
     /// There is no path.
-    #[error("the path of the SQLite file is empty; say where it lies, such as `sqlite://billing.db`")]
+    #[error(
+        "the path of the SQLite file is empty; say where it lies, such as `sqlite://billing.db`"
+    )]
     NoPath,
     /// The path names no file.
     #[error("`:memory:` keeps nothing; take a file, or the memory store (`sequor-memory`)")]

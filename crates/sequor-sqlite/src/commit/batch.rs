@@ -125,7 +125,9 @@ async fn commit_one(job: &Job, connection: &mut WriteConnection) -> Result<Commi
         }
     };
     let sqlite = connection.sqlite();
-    write_rows(&[(&job.commit, &numbered)], &ledger, sqlite).await.map_err(|failed| failed.error)?;
+    write_rows(&[(&job.commit, &numbered)], &ledger, sqlite)
+        .await
+        .map_err(|failed| failed.error)?;
     project_one(&job.commit, &numbered, &job.projections, sqlite).await?;
     connection.commit().await?;
     Ok(Committed::Fresh(numbered.record))

@@ -1,9 +1,7 @@
 //! Judges commits in order, and numbers those that may become true.
 
 use sequor_core::admission::{Admission, admit};
-use sequor_core::{
-    Commit, Position, Record, RecordState, StoreError, StoredEvent, StreamVersion,
-};
+use sequor_core::{Commit, Position, Record, RecordState, StoreError, StoredEvent, StreamVersion};
 
 use super::ledger::BatchLedger;
 use crate::connection::Counters;

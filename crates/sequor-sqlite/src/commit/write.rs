@@ -217,9 +217,8 @@ impl BatchRows {
             Some(id) => columns.uuid(id),
             None => columns.null(),
         };
-        let columns = columns
-            .signed(meta.time.as_micros())
-            .text(&row::streams_text(&record.streams));
+        let columns =
+            columns.signed(meta.time.as_micros()).text(&row::streams_text(&record.streams));
         match record.position {
             Some(position) => columns.number(position.get()),
             None => columns.null(),

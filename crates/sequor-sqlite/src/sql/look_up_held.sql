@@ -1,7 +1,7 @@
 -- What each of ? = [[tenant, aggregate, id], …] holds, with the place in ?, by the index of
 -- holders. CROSS, so that the list drives.
 SELECT wanted.key, held.scope, held.value
-FROM json_each(?) AS wanted
+FROM jsonb_each(?) AS wanted
 CROSS JOIN unique_keys AS held
     ON held.tenant_id = unhex(wanted.value ->> 0)
     AND held.aggregate = wanted.value ->> 1

@@ -1,7 +1,7 @@
 -- Who holds each of ? = [[tenant, scope, value], …], with the place in ?. CROSS, so that the
 -- list drives.
 SELECT wanted.key, held.aggregate, held.aggregate_id
-FROM json_each(?) AS wanted
+FROM jsonb_each(?) AS wanted
 CROSS JOIN unique_keys AS held
     ON held.tenant_id = unhex(wanted.value ->> 0)
     AND held.scope = wanted.value ->> 1

@@ -5,7 +5,7 @@ SELECT
     command.position, command.name, command.command_id, command.actor, command.recorded_at,
     key.state, key.fence, command.output, command.streams, command.fingerprint, key.lease_until,
     wanted.key
-FROM json_each(?) AS wanted
+FROM jsonb_each(?) AS wanted
 CROSS JOIN idempotency_keys AS key
     ON key.tenant_id = unhex(wanted.value ->> 0) AND key.key = wanted.value ->> 1
 LEFT JOIN commands AS command ON command.number = key.command;

@@ -1,7 +1,7 @@
 -- The version of each of ? = [[tenant, aggregate, id], …], with the place in ?. CROSS, so that
 -- the list drives.
 SELECT wanted.key, stream.version
-FROM json_each(?) AS wanted
+FROM jsonb_each(?) AS wanted
 CROSS JOIN streams AS stream
     ON stream.tenant_id = unhex(wanted.value ->> 0)
     AND stream.aggregate = wanted.value ->> 1

@@ -2,5 +2,5 @@
 -- IN, so that every value is one descent.
 DELETE FROM unique_keys
 WHERE (tenant_id, scope, value) IN (
-    SELECT unhex(value ->> 0), value ->> 1, value ->> 2 FROM json_each(?)
+    SELECT unhex(value ->> 0), value ->> 1, value ->> 2 FROM jsonb_each(?)
 );

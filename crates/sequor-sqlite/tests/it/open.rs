@@ -1,0 +1,120 @@
+use sequor_core::ports::{ReadLog, Store};
+use sequor_core::{Partition, Position, StoreError};
+use sequor_sqlite::{OpenError, SqliteSettings, SqliteStore};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn a_second_bus_is_refused_until_the_first_is_gone() {
+    let fixture = Fixture::new().await;
+    let refused = SqliteStore::open_path(fixture.path()).await.unwrap_err();
+    assert!(matches!(refused, OpenError::InUse { .. }));
+    let text = refused.to_string();
+    assert!(text.contains("store.db") && text.contains("another bus"), "{text}");
+    fixture.store.close().await;
+    let second = SqliteStore::open_path(fixture.path()).await.unwrap();
+    drop(second);
+    SqliteStore::open_path(fixture.path()).await.unwrap();
+}
+
+#[tokio::test]
+async fn another_way_to_the_file_is_the_same_file() {
+    let fixture = Fixture::new().await;
+    let link = fixture.folder.path().join("link.db");
+    std::os::unix::fs::symlink(fixture.path(), &link).unwrap();
+    assert!(matches!(SqliteStore::open_path(link).await, Err(OpenError::InUse { .. })));
+}
+
+#[tokio::test]
+async fn a_closed_store_answers_unavailable() {
+    let fixture = Fixture::new().await;
+    let clone = fixture.store.clone();
+    fixture.store.close().await;
+    assert!(matches!(fixture.commit(deposit("a", 0)).await, Err(StoreError::Unavailable(_))));
+    let read = clone.read_after(Partition::ONLY, Position::START, 1).await;
+    assert!(matches!(read, Err(StoreError::Unavailable(_))));
+    clone.close().await;
+}
+
+#[tokio::test]
+async fn closing_finishes_what_is_queued() {
+    let fixture = Fixture::new().await;
+    let commits = (0..50).map(|n| fixture.commit(deposit(&format!("a{n}"), 0)));
+    let (answers, ()) =
+        tokio::join!(futures_util::future::join_all(commits), fixture.store.close());
+    answers.into_iter().for_each(|one| drop(fresh(one)));
+    fixture.check_whole().await;
+}
+
+#[tokio::test]
+async fn reopening_keeps_epoch_and_positions() {
+    let fixture = Fixture::new().await;
+    let epoch = fixture.store.epoch();
+    fresh(fixture.commit(deposit("a", 0)).await);
+    fixture.store.close().await;
+    let store = SqliteStore::open_path(fixture.path()).await.unwrap();
+    assert_eq!(store.epoch(), epoch);
+    let reopened = Fixture { folder: fixture.folder, store };
+    let record = fresh(reopened.commit(deposit("a", 1)).await);
+    assert_eq!(record.position, Some(Position::new(2)));
+    let other = Fixture::new().await;
+    assert_ne!(other.store.epoch(), epoch);
+}
+
+#[tokio::test]
+async fn positions_of_deleted_events_are_never_used_again() {
+    let fixture = Fixture::new().await;
+    for version in 0..3 {
+        fresh(fixture.commit(deposit("a", version)).await);
+    }
+    fixture.store.close().await;
+    fixture
+        .run("DELETE FROM events WHERE position > 1; DELETE FROM commands WHERE number > 1;")
+        .await;
+    let store = SqliteStore::open_path(fixture.path()).await.unwrap();
+    let reopened = Fixture { folder: fixture.folder, store };
+    let record = fresh(reopened.commit(deposit("b", 0)).await);
+    assert_eq!(record.position, Some(Position::new(4)));
+    assert_eq!(reopened.count("SELECT max(number) FROM commands").await, 4);
+}
+
+#[tokio::test]
+async fn settings_are_checked_before_anything_is_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = SqliteSettings::new(folder.path().join("store.db"));
+    settings.readers_max = 0;
+    let refused = SqliteStore::open(settings).await.unwrap_err();
+    assert_eq!(refused.to_string(), "readers_max is 0; it takes 1 to 64");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert!(
+        SqliteStore::open_path(":memory:").await.unwrap_err().to_string().contains("memory store")
+    );
+    let nowhere = SqliteStore::open_path(folder.path().join("no/such/folder.db")).await;
+    assert!(matches!(nowhere, Err(OpenError::Folder { .. })));
+}
+
+#[tokio::test]
+async fn an_address_is_a_path_with_or_without_its_scheme() {
+    for address in ["sqlite://a/b.db", "sqlite:a/b.db", "a/b.db"] {
+        let settings: SqliteSettings = address.parse().unwrap();
+        assert_eq!(settings.path.to_str(), Some("a/b.db"));
+    }
+    for address in ["", "sqlite://", "sqlite::memory:", ":memory:", "sqlite://a.db?mode=ro"] {
+        assert!(address.parse::<SqliteSettings>().is_err(), "{address}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    std::fs::write(
+        &path,
+        "not a database, but long enough to be looked at as if it were one".repeat(99),
+    )
+    .unwrap();
+    let refused = SqliteStore::open_path(&path).await.unwrap_err();
+    let named = matches!(&refused, OpenError::Store { source: StoreError::Corrupt { .. }, .. });
+    assert!(named, "{refused:?}");
+    assert!(refused.to_string().contains("store.db"));
+}

@@ -1,0 +1,129 @@
+use std::time::Duration;
+
+use sequor_core::ports::{HistoryRequest, Transact, Transaction};
+use sequor_core::{Position, Projections, StoreError, Version};
+use sqlx::Connection;
+
+use crate::support::*;
+
+fn none() -> Projections<sqlx::SqliteConnection> {
+    Projections::none()
+}
+
+async fn ended_by(sql: &'static str) -> StoreError {
+    let fixture = Fixture::new().await;
+    let mut transaction = fixture.store.begin().await.unwrap();
+    transaction.write(keyed("k", "a", 0), &none()).await.unwrap();
+    sqlx::raw_sql(sql).execute(transaction.connection()).await.ok();
+    let error = transaction.commit().await.unwrap_err();
+    assert_eq!(fixture.count("SELECT count(*) FROM commands").await, 0, "{sql}");
+    fresh(fixture.commit(keyed("k", "a", 0)).await);
+    error
+}
+
+#[tokio::test]
+async fn a_commit_or_rollback_of_somebody_else_is_detected() {
+    for sql in ["COMMIT", "ROLLBACK", "COMMIT; BEGIN", "ROLLBACK; BEGIN IMMEDIATE", "END"] {
+        let error = ended_by(sql).await;
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{sql}: {error:?}");
+    }
+    let swallowed = "CREATE TABLE t (a INTEGER PRIMARY KEY); INSERT INTO t VALUES (1); \
+                     INSERT OR ROLLBACK INTO t VALUES (1)";
+    assert!(matches!(ended_by(swallowed).await, StoreError::Corrupt { .. }));
+}
+
+#[tokio::test]
+async fn several_commands_become_true_together_and_see_each_other() {
+    let fixture = Fixture::new().await;
+    let mut transaction = fixture.store.begin().await.unwrap();
+    assert!(transaction.claim(tenant(), &key("k1")).await.unwrap().is_none());
+    transaction.write(keyed("k1", "a", 0), &none()).await.unwrap();
+    assert!(transaction.claim(tenant(), &key("k1")).await.unwrap().is_some());
+    transaction.write(keyed("k2", "a", 1), &none()).await.unwrap();
+    let stream = stream("a");
+    let request =
+        HistoryRequest { tenant: tenant(), key: None, stream: Some((&stream, Version::NONE)) };
+    assert_eq!(transaction.history(request).await.unwrap().events.len(), 2);
+    let records = transaction.commit().await.unwrap();
+    let positions: Vec<_> = records.iter().map(|record| record.position).collect();
+    assert_eq!(positions, [Some(Position::new(1)), Some(Position::new(2))]);
+    fixture.check_whole().await;
+}
+
+#[tokio::test]
+async fn a_dropped_transaction_rolls_back() {
+    let fixture = Fixture::new().await;
+    for _ in 0..20 {
+        let mut transaction = fixture.store.begin().await.unwrap();
+        transaction.write(keyed("k", "a", 0), &none()).await.unwrap();
+    }
+    let record = fresh(fixture.commit(keyed("k", "a", 0)).await);
+    assert_eq!(record.position, Some(Position::new(1)));
+    assert_eq!(fixture.count("SELECT count(*) FROM commands").await, 1);
+}
+
+#[tokio::test]
+async fn a_transaction_that_failed_cannot_commit() {
+    let fixture = Fixture::new().await;
+    let mut transaction = fixture.store.begin().await.unwrap();
+    transaction.write(deposit("a", 0), &none()).await.unwrap();
+    let conflict = transaction.write(deposit("a", 0), &none()).await;
+    assert!(matches!(conflict, Err(StoreError::Conflict { .. })));
+    assert!(matches!(transaction.commit().await, Err(StoreError::Conflict { .. })));
+    fresh(fixture.commit(deposit("a", 0)).await);
+}
+
+#[tokio::test]
+async fn user_code_may_nest_transactions() {
+    let fixture = Fixture::new().await;
+    let mut transaction = fixture.store.begin().await.unwrap();
+    sqlx::raw_sql("CREATE TABLE t (a INTEGER)").execute(transaction.connection()).await.unwrap();
+    let mut kept = transaction.connection().begin().await.unwrap();
+    sqlx::raw_sql("INSERT INTO t VALUES (1)").execute(&mut *kept).await.unwrap();
+    kept.commit().await.unwrap();
+    let mut dropped = transaction.connection().begin().await.unwrap();
+    sqlx::raw_sql("INSERT INTO t VALUES (2)").execute(&mut *dropped).await.unwrap();
+    drop(dropped);
+    transaction.write(deposit("a", 0), &none()).await.unwrap();
+    transaction.commit().await.unwrap();
+    assert_eq!(fixture.count("SELECT sum(a) FROM t").await, 1);
+    fresh(fixture.commit(deposit("a", 1)).await);
+}
+
+#[tokio::test]
+async fn a_savepoint_that_was_left_open_is_detected() {
+    let fixture = Fixture::new().await;
+    let mut transaction = fixture.store.begin().await.unwrap();
+    transaction.write(deposit("a", 0), &none()).await.unwrap();
+    std::mem::forget(transaction.connection().begin().await.unwrap());
+    assert!(matches!(transaction.commit().await, Err(StoreError::Corrupt { .. })));
+    fresh(fixture.commit(deposit("a", 0)).await);
+}
+
+#[tokio::test]
+async fn others_wait_a_bounded_time_for_an_open_transaction() {
+    let fixture = Fixture::with(|mut settings| {
+        settings.lock_timeout = Duration::from_millis(50);
+        settings
+    })
+    .await;
+    let transaction = fixture.store.begin().await.unwrap();
+    assert!(matches!(fixture.store.begin().await, Err(StoreError::Busy)));
+    assert!(matches!(fixture.commit(deposit("a", 0)).await, Err(StoreError::Busy)));
+    transaction.commit().await.unwrap();
+    // What gave up in the queue is not done later.
+    fresh(fixture.commit(deposit("a", 0)).await);
+    assert_eq!(fixture.count("SELECT count(*) FROM commands").await, 1);
+}
+
+#[tokio::test]
+async fn a_commit_that_nobody_waits_for_is_whole() {
+    let fixture = Fixture::new().await;
+    let mut transaction = fixture.store.begin().await.unwrap();
+    transaction.write(keyed("k", "a", 0), &none()).await.unwrap();
+    let commit = tokio::time::timeout(Duration::ZERO, transaction.commit()).await;
+    assert!(commit.is_err());
+    let next = fixture.commit(deposit("a", 1)).await;
+    fresh(next);
+    fixture.check_whole().await;
+}
