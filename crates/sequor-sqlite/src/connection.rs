@@ -46,9 +46,13 @@ pub(crate) struct WriteConnection {
 }
 
 impl WriteConnection {
-    /// Opens it and reads how far the counters are.
+    /// Opens it.
     pub(crate) async fn open(options: &SqliteConnectOptions) -> Result<Self, StoreError> {
-        let mut sqlite = options.connect().await.map_err(store_error)?;
+        Self::over(options.connect().await.map_err(store_error)?).await
+    }
+
+    /// Watches over a connection, and reads how far the counters are.
+    pub(crate) async fn over(mut sqlite: SqliteConnection) -> Result<Self, StoreError> {
         let watch = Arc::new(Watch::default());
         let mut handle = sqlite.lock_handle().await.map_err(store_error)?;
         let committing = Arc::clone(&watch);

@@ -49,7 +49,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: StoreError,
+        source: Box<StoreError>,
     },
 }
 
@@ -88,12 +88,12 @@ pub(crate) fn commit_error(error: sqlx::Error) -> StoreError {
 
 /// What a projection's error means. The database's own troubles keep their meaning.
 pub(crate) fn projection_error(name: &str, error: ProjectionError) -> StoreError {
-    let what = match error.downcast::<sqlx::Error>() {
-        Ok(error) => match store_error(*error) {
-            StoreError::Corrupt { what } => what,
-            transient => return transient,
-        },
-        Err(error) => error.to_string(),
+    let error = match error.downcast::<sqlx::Error>() {
+        Ok(error) => store_error(*error),
+        Err(error) => corrupt(error.to_string()),
+    };
+    let StoreError::Corrupt { what } = error else {
+        return error;
     };
     corrupt(format!("projection `{name}` failed: {what}"))
 }

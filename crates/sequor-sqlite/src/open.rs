@@ -28,7 +28,7 @@ pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenErr
     settings.check()?;
     let path = whole_path(&settings.path)?;
     let lock = lock(&path).await?;
-    let store = |source| OpenError::Store { path: path.clone(), source };
+    let store = |error| OpenError::Store { path: path.clone(), source: Box::new(error) };
     let options = write_options(&settings, &path);
     let mut first = options.connect().await.map_err(|error| store(store_error(error)))?;
     MIGRATOR
@@ -36,8 +36,7 @@ pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenErr
         .await
         .map_err(|source| OpenError::Migrate { path: path.clone(), source })?;
     let epoch = read_epoch(&mut first).await.map_err(store)?;
-    drop(first);
-    let connection = WriteConnection::open(&options).await.map_err(store)?;
+    let connection = WriteConnection::over(first).await.map_err(store)?;
     let stats = Arc::default();
     let parts = WriterParts { connection, options, stats: Arc::clone(&stats), lock };
     let queue = Writer::start(parts, &settings);

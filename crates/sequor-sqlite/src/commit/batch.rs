@@ -3,6 +3,8 @@
 //! A batch is a matter of speed only. If anything in it fails, it is rolled back and each of its
 //! commits goes alone, so that nobody suffers from a neighbour.
 
+use std::sync::Arc;
+
 use sequor_core::ports::Committed;
 use sequor_core::{Commit, Projections, StoreError};
 use sqlx::SqliteConnection;
@@ -28,6 +30,9 @@ pub(crate) struct Job {
     pub(crate) answer: oneshot::Sender<Result<Committed, StoreError>>,
 }
 
+/// A commit with what was judged about it.
+type Verdict = (Job, Judged);
+
 impl Job {
     /// The caller may be gone; then the key will tell.
     fn answer(self, answer: Result<Committed, StoreError>) {
@@ -48,6 +53,7 @@ impl Writer {
 
     /// One transaction for all. Gives back whom it could not answer.
     async fn commit_together(&mut self, jobs: Vec<Job>) -> Vec<Job> {
+        let stats = Arc::clone(&self.stats);
         let connection = match self.connection().await {
             Ok(connection) => connection,
             Err(error) => return refuse(jobs, &error),
@@ -62,7 +68,8 @@ impl Writer {
             }
         };
         let before = connection.counters;
-        let pending = judge_all(jobs, &mut ledger, connection);
+        let (known, pending) = judge_all(jobs, &mut ledger, connection);
+        answer_all(known, &stats);
         if pending.is_empty() {
             return Vec::new();
         }
@@ -70,10 +77,10 @@ impl Writer {
         if written.is_err() {
             connection.counters = before;
         }
-        self.stats.transaction();
+        stats.transaction();
         match written {
             Ok(()) => {
-                answer_all(pending, &self.stats);
+                answer_all(pending, &stats);
                 Vec::new()
             }
             Err(failure) => {
@@ -133,26 +140,27 @@ async fn commit_one(job: &Job, connection: &mut WriteConnection) -> Result<Commi
     Ok(Committed::Fresh(numbered.record))
 }
 
-/// Judges in order. Who depends on nothing that this batch has yet to write is answered at once;
-/// so a batch of replays begins no transaction.
+/// Judges in order. First come those whose verdict hangs on nothing that this batch has yet to
+/// write: they can be answered at once, so a batch of replays begins no transaction.
 fn judge_all(
     jobs: Vec<Job>,
     ledger: &mut BatchLedger,
     connection: &mut WriteConnection,
-) -> Vec<(Job, Judged)> {
-    let mut pending = Vec::with_capacity(jobs.len());
+) -> (Vec<Verdict>, Vec<Verdict>) {
+    let (mut known, mut pending) = (Vec::new(), Vec::with_capacity(jobs.len()));
     for job in jobs {
-        match judge(&job.commit, ledger, &mut connection.counters) {
-            Judged::Known(record) if pending.is_empty() => job.answer(Ok(Committed::Known(record))),
-            Judged::Refused(error) if pending.is_empty() => job.answer(Err(error)),
-            judged => pending.push((job, judged)),
+        let is_certain = ledger.is_stored(&job.commit) || pending.is_empty();
+        let judged = judge(&job.commit, ledger, &mut connection.counters);
+        match judged {
+            Judged::Known(_) | Judged::Refused(_) if is_certain => known.push((job, judged)),
+            Judged::Known(_) | Judged::Refused(_) | Judged::Fresh(_) => pending.push((job, judged)),
         }
     }
-    pending
+    (known, pending)
 }
 
 async fn write(
-    pending: &[(Job, Judged)],
+    pending: &[Verdict],
     ledger: &BatchLedger,
     connection: &mut WriteConnection,
 ) -> Result<(), WriteFailure> {
@@ -190,8 +198,8 @@ pub(crate) async fn project_one(
     project(&events, projections, sqlite).await
 }
 
-fn answer_all(pending: Vec<(Job, Judged)>, stats: &Counts) {
-    for (job, judged) in pending {
+fn answer_all(verdicts: Vec<Verdict>, stats: &Counts) {
+    for (job, judged) in verdicts {
         match judged {
             Judged::Fresh(numbered) => {
                 stats.fresh();
@@ -207,7 +215,7 @@ fn answer_all(pending: Vec<(Job, Judged)>, stats: &Counts) {
 }
 
 /// After a failure: who may fare better alone. The others are answered.
-fn give_back(pending: Vec<(Job, Judged)>, failure: WriteFailure) -> Vec<Job> {
+fn give_back(pending: Vec<Verdict>, failure: WriteFailure) -> Vec<Job> {
     let jobs: Vec<Job> = pending.into_iter().map(|(job, _)| job).collect();
     let hopeless = matches!(failure.error, StoreError::Unknown | StoreError::Busy);
     if hopeless || (jobs.len() == 1 && !failure.is_stale) {

@@ -13,10 +13,19 @@ use sequor_core::{
 pub(crate) struct BatchLedger {
     /// The file's data version when the view was read.
     pub(crate) data_version: i64,
-    records: HashMap<(TenantId, IdempotencyKey), Option<Record>>,
+    records: HashMap<(TenantId, IdempotencyKey), Remembered>,
     versions: HashMap<StreamId, Change<Version>>,
     holders: HashMap<(TenantId, UniqueKey), Change<Option<StreamId>>>,
     held: HashMap<StreamId, Vec<UniqueKey>>,
+}
+
+/// What is remembered under a key.
+#[derive(Debug)]
+enum Remembered {
+    Nothing,
+    Stored(Record),
+    /// By a commit of this batch, if the batch succeeds.
+    Soon(Record),
 }
 
 /// A value as it is stored, and as it will be.
@@ -39,7 +48,7 @@ impl BatchLedger {
         for commit in commits {
             let tenant = commit.meta.tenant;
             if let Some(key) = &commit.meta.key {
-                ledger.records.insert((tenant, key.clone()), None);
+                ledger.records.insert((tenant, key.clone()), Remembered::Nothing);
             }
             for write in &commit.streams {
                 ledger.versions.insert(write.stream.clone(), Change::default());
@@ -78,7 +87,7 @@ impl BatchLedger {
     }
 
     pub(crate) fn found_record(&mut self, key: (TenantId, IdempotencyKey), record: Record) {
-        self.records.insert(key, Some(record));
+        self.records.insert(key, Remembered::Stored(record));
     }
 
     pub(crate) fn found_version(&mut self, stream: StreamId, version: Version) {
@@ -99,7 +108,7 @@ impl BatchLedger {
     pub(crate) fn apply(&mut self, commit: &Commit, unique: UniqueWrites, record: &Record) {
         let tenant = commit.meta.tenant;
         if let Some(key) = &commit.meta.key {
-            self.records.insert((tenant, key.clone()), Some(record.clone()));
+            self.records.insert((tenant, key.clone()), Remembered::Soon(record.clone()));
         }
         for write in &commit.streams {
             self.versions.entry(write.stream.clone()).or_default().next = write.next;
@@ -112,6 +121,13 @@ impl BatchLedger {
             self.held.entry(stream.clone()).or_default().push(key.clone());
             self.holders.entry((tenant, key)).or_default().next = Some(stream);
         }
+    }
+
+    /// Whether the commit's key is known from the file, not only from this batch.
+    pub(crate) fn is_stored(&self, commit: &Commit) -> bool {
+        let key = commit.meta.key.clone();
+        key.and_then(|key| self.records.get(&(commit.meta.tenant, key)))
+            .is_some_and(|remembered| matches!(remembered, Remembered::Stored(_)))
     }
 
     /// The streams that moved, with their versions at the end.
@@ -139,7 +155,10 @@ impl BatchLedger {
 
 impl Ledger for BatchLedger {
     fn record(&self, tenant: TenantId, key: &IdempotencyKey) -> Option<&Record> {
-        self.records.get(&(tenant, key.clone()))?.as_ref()
+        match self.records.get(&(tenant, key.clone()))? {
+            Remembered::Nothing => None,
+            Remembered::Stored(record) | Remembered::Soon(record) => Some(record),
+        }
     }
 
     fn version(&self, stream: &StreamId) -> Version {

@@ -1,5 +1,10 @@
 //! What this driver promises beyond the common suite: shared transactions, one bus a file, damage,
 //! faults, plans.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may panic as tests may"
+)]
 
 mod support;
 

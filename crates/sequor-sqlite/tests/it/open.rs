@@ -114,7 +114,7 @@ async fn a_file_that_is_no_database_is_named() {
     )
     .unwrap();
     let refused = SqliteStore::open_path(&path).await.unwrap_err();
-    let named = matches!(&refused, OpenError::Store { source: StoreError::Corrupt { .. }, .. });
+    let named = matches!(&refused, OpenError::Store { source, .. } if matches!(**source, StoreError::Corrupt { .. }));
     assert!(named, "{refused:?}");
     assert!(refused.to_string().contains("store.db"));
 }
