@@ -1,5 +1,7 @@
 //! Making a decided command true.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use sequor_core::ports::{CommitCommand, Committed, Transact, Transaction};
 use sequor_core::{Commit, Projections, StoreError};
@@ -36,9 +38,10 @@ impl MemoryStore {
         match content.judge(commit, &[])? {
             Judged::Known(record) => Ok(Committed::Known(record)),
             Judged::Fresh(written) => {
-                let record = written.record.clone();
+                let record = Arc::clone(&written.record);
                 content.apply(written);
-                Ok(Committed::Fresh(record))
+                drop(content);
+                Ok(Committed::Fresh(Arc::unwrap_or_clone(record)))
             }
         }
     }

@@ -15,7 +15,8 @@ use crate::tables::Tables;
 /// Everything that is committed. A command row of its own would have no reader, so there is none.
 #[derive(Default)]
 pub(crate) struct Content {
-    records: HashMap<(TenantId, IdempotencyKey), Record>,
+    /// Shared, so that the map grows without moving them.
+    records: HashMap<(TenantId, IdempotencyKey), Arc<Record>>,
     streams: HashMap<StreamId, Stream>,
     holders: HashMap<(TenantId, UniqueKey), StreamId>,
     /// In the order of their positions.
@@ -34,7 +35,7 @@ struct Stream {
 
 /// One command with all that follows from it, admitted and numbered.
 pub(crate) struct Written {
-    pub(crate) record: Record,
+    pub(crate) record: Arc<Record>,
     pub(crate) events: Vec<Arc<StoredEvent>>,
     tenant: TenantId,
     key: Option<IdempotencyKey>,
@@ -137,7 +138,7 @@ impl Written {
             output,
             state: RecordState::Completed,
         };
-        Ok(Self { record, events, tenant: meta.tenant, key: meta.key, unique })
+        Ok(Self { record: Arc::new(record), events, tenant: meta.tenant, key: meta.key, unique })
     }
 }
 
@@ -199,7 +200,8 @@ impl Ledger for View<'_> {
     fn record(&self, tenant: TenantId, key: &IdempotencyKey) -> Option<&Record> {
         let same = |one: &&Written| one.tenant == tenant && one.key.as_ref() == Some(key);
         let own = self.written.iter().find(same).map(|one| &one.record);
-        own.or_else(|| self.content.records.get(&(tenant, key.clone())))
+        let committed = || self.content.records.get(&(tenant, key.clone()));
+        own.or_else(committed).map(AsRef::as_ref)
     }
 
     fn version(&self, stream: &StreamId) -> Version {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 
 use async_trait::async_trait;
@@ -91,11 +92,12 @@ impl Transaction for MemoryTransaction {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
-        let records = self.written.iter().map(|one| one.record.clone()).collect();
+        let records: Vec<_> = self.written.iter().map(|one| Arc::clone(&one.record)).collect();
         let mut content = self.store.content();
         self.written.into_iter().for_each(|one| content.apply(one));
         content.replace_tables(self.tables);
-        Ok(records)
+        drop(content);
+        Ok(records.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 }
 
