@@ -19,3 +19,14 @@ pub use sequor_sqlite as sqlite;
 
 /// For implementing the traits of this crate that have async methods.
 pub use async_trait::async_trait;
+
+/// The pages of the documentation whose code must run.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guides/idempotency.md")]
+    struct Idempotency;
+    #[doc = include_str!("../../../docs/guides/modelling.md")]
+    struct Modelling;
+}
