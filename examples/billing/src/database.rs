@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use sequor::CommandService;
-use sequor::sqlite::{SqliteSettings, SqliteStore};
+use sequor::sqlite::{OpenError, SqliteSettings, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
 
@@ -24,7 +24,7 @@ impl Database {
     /// Opens the file, creates it with its tables where it is missing, and builds the service.
     pub(crate) async fn open(&self) -> anyhow::Result<Bank> {
         // Invariant: the store comes first, since it makes sure that no other bus has the file.
-        let store = SqliteStore::open(self.0.clone()).await?;
+        let store = self.open_store().await?;
         let mut beside = self.connect(false).await?;
         create_balances(&mut beside).await.context("the table `balances` cannot be created")?;
         let bank = CommandService::builder(store)
@@ -35,6 +35,19 @@ impl Database {
             .projection(Balances)
             .build()?;
         Ok(bank)
+    }
+
+    async fn open_store(&self) -> anyhow::Result<SqliteStore> {
+        if self.0.path.is_dir() {
+            bail!("{self} is a folder; name a file in it with --database");
+        }
+        let opened = SqliteStore::open(self.0.clone()).await;
+        opened.map_err(|error| {
+            let is_folder = matches!(error, OpenError::Folder { .. });
+            let error = anyhow::Error::new(error);
+            let next = "make sure that the folder is there and can be written";
+            if is_folder { error.context(next) } else { error }
+        })
     }
 
     /// A connection that only reads; it works beside a running bus too.

@@ -25,13 +25,9 @@ use crate::apply::Source;
 use crate::conflicts::Conflicts;
 use crate::database::Database;
 
-/// Charges accounts once, whoever retries.
-///
-/// Without a command it opens the database (a SQLite file, created where it is missing) and tells
-/// a story on it: charges, retries, rivals and refusals, each line read back from the store.
-/// Run it twice: the second run shows that the keys survived.
+/// Charges accounts once, whoever retries
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(version, long_about = ABOUT, after_help = EXAMPLES)]
 struct Cli {
     /// The SQLite file: sqlite://file.db, sqlite:file.db or a path
     #[arg(long, global = true, value_name = "URL", default_value = "billing.db")]
@@ -40,6 +36,13 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Task>,
 }
+
+const ABOUT: &str = "\
+Charges accounts once, whoever retries.
+
+Without a command it opens the database (a SQLite file, created where it is missing) and tells a
+story on it: charges, retries, rivals and refusals, each line read back from the store. Run it
+twice: the second run shows that the keys survived the restart.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,7 +91,7 @@ async fn main() -> ExitCode {
         // Who reads has read enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("billing: {error:#}");
+            eprintln!("billing: {}", causes(&error));
             ExitCode::FAILURE
         }
     }
@@ -129,6 +132,15 @@ async fn run(Cli { database, command }: Cli) -> anyhow::Result<ExitCode> {
         Task::Balances => show::balances(&database, &mut out).await?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// An error and its causes. Some say what caused them themselves; that is not said again.
+fn causes(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| match cause.to_string() {
+        cause if said.is_empty() => cause,
+        cause if said.contains(&cause) => said,
+        cause => format!("{said}: {cause}"),
+    })
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

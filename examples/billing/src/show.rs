@@ -35,9 +35,8 @@ pub(crate) fn write_record(record: &Record, out: &mut impl Write) -> anyhow::Res
     if let Some(position) = record.position {
         writeln!(out, "    position  {position}")?;
     }
-    match record.state {
-        RecordState::Completed => writeln!(out, "    output    {output}")?,
-        state => writeln!(out, "    state     {state:?}")?,
+    if record.state == RecordState::Completed {
+        writeln!(out, "    output    {output}")?;
     }
     Ok(())
 }

@@ -125,6 +125,10 @@ const SHAPE: &str =
     r#"write {"tenant": "…", "key": "…", "command": "…", "payload": {…}} on one line"#;
 
 fn say(invalid: Invalid) -> String {
+    // In this domain, aggregates are accounts.
+    if invalid == Invalid::AggregateId {
+        return "`account`: empty, over 255 bytes, or with a control character".to_owned();
+    }
     invalid.to_string()
 }
 

@@ -78,6 +78,7 @@ impl<'p> Page<'p> {
     }
 
     /// What did not take effect now, and why. Troubles of the store end the story.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else there is, it is trouble")]
     fn error<R: std::error::Error + Send + Sync + 'static>(
         &mut self,
         error: Error<R>,

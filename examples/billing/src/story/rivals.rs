@@ -28,9 +28,12 @@ impl Tale<'_> {
         );
         self.page.answer(one)?;
         self.page.answer(two)?;
-        let met = self.conflicts.count() - before;
-        self.page
-            .note(format_args!("the bus met {met} conflict and decided again; both are there"))?;
+        match self.conflicts.count() - before {
+            0 => self.page.note(format_args!("no conflict this time: one came after the other"))?,
+            met => self.page.note(format_args!(
+                "conflicts that the bus met, and decided again on the new version: {met}"
+            ))?,
+        }
         Ok(seen)
     }
 
