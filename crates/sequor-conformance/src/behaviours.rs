@@ -163,6 +163,8 @@ macro_rules! conformance {
 /// How long a behaviour may take before it counts as hanging; far beyond what an honest store
 /// needs, the bounded waits of its own included.
 const BEHAVIOUR_TIME_MAX: Duration = Duration::from_secs(120);
+/// The same when `SEQUOR_SLOW=1` asks for many more random histories.
+const SLOW_BEHAVIOUR_TIME_MAX: Duration = Duration::from_secs(3_600);
 
 /// A behaviour being tried.
 type Trial = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -200,7 +202,8 @@ impl<H: Harness> Behaviour<H> {
         }
         let run = self.run;
         let trial = async move { run(World::new(Arc::new(harness)).await).await };
-        match timeout(BEHAVIOUR_TIME_MAX, tokio::spawn(trial)).await {
+        let time_max = if is_slow() { SLOW_BEHAVIOUR_TIME_MAX } else { BEHAVIOUR_TIME_MAX };
+        match timeout(time_max, tokio::spawn(trial)).await {
             Ok(Ok(())) => Verdict::Holds,
             Ok(Err(error)) => Verdict::Broken(panic_text(error)),
             Err(_) => Verdict::Broken("it hangs".to_owned()),
@@ -215,6 +218,11 @@ impl<H: Harness> std::fmt::Debug for Behaviour<H> {
             .field("need", &self.need)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether many more random histories are asked for.
+pub(crate) fn is_slow() -> bool {
+    std::env::var("SEQUOR_SLOW").is_ok_and(|slow| slow == "1")
 }
 
 fn panic_text(error: tokio::task::JoinError) -> String {

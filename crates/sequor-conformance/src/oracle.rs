@@ -15,6 +15,7 @@ use sequor_core::ports::{Committed, Transaction};
 use sequor_core::{CommandId, Commit, Position, Record, StreamId, TenantId};
 use tokio::task::JoinSet;
 
+use crate::behaviours::is_slow;
 use crate::harness::Harness;
 use crate::log::assert_versions_follow;
 use crate::sample::{command, tenant};
@@ -50,8 +51,7 @@ fn seeds() -> Vec<u64> {
     if let Ok(seed) = std::env::var("SEQUOR_SEED") {
         return vec![seed.parse().expect("SEQUOR_SEED is a number")];
     }
-    let slow = std::env::var("SEQUOR_SLOW").is_ok_and(|slow| slow == "1");
-    (1..=if slow { 200 } else { 8 }).collect()
+    (1..=if is_slow() { 200 } else { 8 }).collect()
 }
 
 /// Whatever happens, one by one, a store answers as the model does, and ends up with its content.
