@@ -32,7 +32,8 @@ impl Batch {
         self
     }
 
-    /// Takes the commands in: their number, their JSON and their tenants are checked here.
+    /// Takes the commands in: their number, their JSON and the tenants that are known already are
+    /// checked here.
     pub(crate) fn seal(self, commands_max: usize) -> Result<Vec<Envelope>, Invalid> {
         let count = self.commands.len();
         if count > commands_max {
@@ -44,7 +45,9 @@ impl Batch {
             .map(|(command, meta, options)| Envelope::seal(command, meta, options))
             .map(|envelope| envelope.map(Envelope::shared))
             .collect::<Result<Vec<_>, _>>()?;
-        if envelopes.array_windows().any(|[one, two]| one.meta.tenant != two.meta.tenant) {
+        let mut tenants = envelopes.iter().filter_map(|envelope| envelope.meta.tenant);
+        let first = tenants.next();
+        if tenants.any(|tenant| Some(tenant) != first) {
             return Err(Invalid::TenantsDiffer);
         }
         Ok(envelopes)

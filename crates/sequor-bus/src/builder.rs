@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sequor_core::names::is_name;
-use sequor_core::ports::{Clock, Ids, ReadHistory, Store};
+use sequor_core::ports::{Clock, Ids, Store};
 use sequor_core::{Command, Decider, Event, InlineProjection, Limits, Projections, Target};
 
 use crate::cache::Cache;
@@ -239,8 +239,7 @@ impl<S: Store> Builder<S> {
         };
         let speculate = behind.iter().all(|station| station.is_pure());
         let judge = Judge { settings, authorize: self.authorize, clock: self.clock };
-        let records: Arc<dyn ReadHistory> = self.store;
-        stations.push(Arc::new(Idempotent::new(judge, records, speculate)));
+        stations.push(Arc::new(Idempotent::new(judge, speculate)));
         stations.extend(behind);
         Chain::new(stations)
     }

@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use sequor_core::ports::Store;
+use sequor_core::ports::{HistoryRequest, Store};
 use sequor_core::{Disposition, Error, Invalid, Record};
-use tokio::sync::Mutex;
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::envelope::Envelope;
-use crate::error::{Halt, is_refusal};
+use crate::error::{Halt, is_refusal, of_reading};
 use crate::middleware::End;
 use crate::reply::Reply;
 use crate::repo::{Backing, Repo};
@@ -30,11 +31,7 @@ impl<S: Store> Dispatch<S> {
     /// One command in a unit of work: claim → load → decide / handle → commit.
     async fn step(&self, envelope: &Envelope, repo: &mut Repo<S>) -> Result<Reply, Halt> {
         let route = self.routes.find(envelope.name())?;
-        if let Some(key) = &envelope.meta.key
-            && let Some(record) = repo.claim(key).await?
-        {
-            return Err(Halt::Known(Box::new(record)));
-        }
+        repo.claim(envelope).await?;
         let output = route.run(envelope, repo).await?;
         repo.commit(envelope, output).await.map(Reply::executed)
     }
@@ -58,6 +55,13 @@ impl<S: Store> End for Alone<'_, S> {
             }
         }
     }
+
+    async fn record(&self, envelope: &Envelope) -> Result<Option<Record>, Error> {
+        let (tenant, key) = (envelope.tenant()?, envelope.meta.key.as_ref());
+        let request = HistoryRequest { tenant, key, stream: None };
+        let history = self.0.dispatch.backing.store.history(request).await;
+        history.map(|history| history.record).map_err(of_reading)
+    }
 }
 
 impl<S: Store> Alone<'_, S> {
@@ -71,7 +75,7 @@ impl<S: Store> Alone<'_, S> {
     }
 
     async fn in_transaction(&self, envelope: &Envelope) -> Result<Reply, Halt> {
-        let together = Together::open(self.0, envelope).await?;
+        let together = Together::new(self.0);
         let first = together.step(envelope).await?;
         let issued = together.issued(envelope).await;
         let replies = together.run_all(vec![first], issued).await?;
@@ -87,18 +91,16 @@ pub(crate) async fn run_together<S: Store>(
     let Some(first) = envelopes.first() else {
         return Ok(Vec::new());
     };
+    let names_version = envelopes.iter().any(|envelope| envelope.options.if_version.is_some());
+    let retry = inner.dispatch.retry.for_call(names_version);
     let mut retries = 0;
     loop {
-        let attempt = async {
-            let together = Together::open(inner, first).await?;
-            together.run_all(Vec::new(), envelopes.to_vec()).await
-        };
-        match attempt.await {
+        match Together::new(inner).run_all(Vec::new(), envelopes.to_vec()).await {
             Ok(mut replies) => {
                 replies.truncate(envelopes.len());
                 return Ok(replies);
             }
-            Err(halt) => match inner.dispatch.retry.pause_after(halt, &mut retries, first).await {
+            Err(halt) => match retry.pause_after(halt, &mut retries, first).await {
                 Ok(()) => {}
                 Err(halt) => return answer(halt, first).map(|reply| vec![reply]),
             },
@@ -109,25 +111,47 @@ pub(crate) async fn run_together<S: Store>(
 /// The end for commands that share a transaction.
 struct Together<'a, S: Store> {
     inner: &'a Inner<S>,
-    repo: Mutex<Repo<S>>,
+    /// Opened by the first command that gets so far.
+    repo: Mutex<Option<Repo<S>>>,
+    /// Whether trying all of them again may help; an error that has come through the chain does
+    /// not tell any more.
+    transient: AtomicBool,
 }
 
 #[async_trait]
 impl<S: Store> End for Together<'_, S> {
     async fn run(&self, envelope: &mut Envelope) -> Result<Reply, Error> {
         let reply = self.step(envelope).await;
-        reply.or_else(|halt| answer(halt, envelope))
+        reply.or_else(|halt| self.answer(halt, envelope))
+    }
+
+    async fn record(&self, envelope: &Envelope) -> Result<Option<Record>, Error> {
+        let claimed = async { self.repo(envelope).await?.claim(envelope).await };
+        match claimed.await {
+            Ok(()) => Ok(None),
+            Err(Halt::Known(record)) => Ok(Some(*record)),
+            Err(halt) => self.answer(halt, envelope).map(|_| None),
+        }
     }
 }
 
 impl<'a, S: Store> Together<'a, S> {
-    async fn open(inner: &'a Inner<S>, first: &Envelope) -> Result<Self, Halt> {
-        let repo = Repo::open(&inner.dispatch.backing, first).await?;
-        Ok(Self { inner, repo: Mutex::new(repo) })
+    fn new(inner: &'a Inner<S>) -> Self {
+        Self { inner, repo: Mutex::new(None), transient: AtomicBool::new(false) }
     }
 
     async fn step(&self, envelope: &Envelope) -> Result<Reply, Halt> {
-        self.inner.dispatch.step(envelope, &mut *self.repo.lock().await).await
+        let mut repo = self.repo(envelope).await?;
+        self.inner.dispatch.step(envelope, &mut repo).await
+    }
+
+    /// The unit of work that all commands share.
+    async fn repo(&self, envelope: &Envelope) -> Result<MappedMutexGuard<'_, Repo<S>>, Halt> {
+        let mut repo = self.repo.lock().await;
+        if repo.is_none() {
+            *repo = Some(Repo::open(&self.inner.dispatch.backing, envelope).await?);
+        }
+        MutexGuard::try_map(repo, Option::as_mut).map_err(|_| nothing_done())
     }
 
     /// Runs the queue to its end, with what its commands issue, and commits.
@@ -140,22 +164,38 @@ impl<'a, S: Store> Together<'a, S> {
         let mut queue = VecDeque::from(queue);
         while let Some(mut envelope) = queue.pop_front() {
             let reply = self.inner.chain.run(&mut envelope, &self).await;
-            replies.push(reply.map_err(|error| of_issued(error, &envelope))?);
+            replies.push(reply.map_err(|error| self.halt(error, &envelope))?);
             queue.extend(self.issued(&envelope).await);
             let (count, max) = (replies.len() + queue.len(), self.inner.dispatch.commands_max);
             if count > max.max(given) {
                 return Err(Invalid::TooMany { what: "commands", count, max }.into());
             }
         }
-        let records = self.repo.into_inner().finish().await?;
+        let records = match self.repo.into_inner() {
+            Some(repo) => repo.finish().await?,
+            None => Vec::new(),
+        };
         settle(replies, records)
     }
 
     /// The commands that a command has issued, ready to run.
     async fn issued(&self, by: &Envelope) -> Vec<Envelope> {
-        let issued = self.repo.lock().await.take_issued();
+        let issued = self.repo.lock().await.as_mut().map(Repo::take_issued).unwrap_or_default();
         let Inner { ids, clock, .. } = self.inner;
         issued.into_iter().map(|one| one.issued_by(by).stamp(ids.next(), clock.now())).collect()
+    }
+
+    fn answer(&self, halt: Halt, envelope: &Envelope) -> Result<Reply, Error> {
+        self.transient.store(halt.is_transient(), Ordering::Relaxed);
+        answer(halt, envelope)
+    }
+
+    fn halt(&self, error: Error, envelope: &Envelope) -> Halt {
+        let error = of_issued(error, envelope);
+        if self.transient.load(Ordering::Relaxed) {
+            return Halt::Transient(error);
+        }
+        Halt::Failed(error)
     }
 }
 
@@ -164,7 +204,7 @@ fn answer(halt: Halt, envelope: &Envelope) -> Result<Reply, Error> {
     match halt {
         Halt::Known(record) => Ok(Reply::replayed(Arc::new(*record))),
         Halt::Store(error) => Err(error.for_command(envelope.command_id())),
-        Halt::Failed(error) => Err(error),
+        Halt::Transient(error) | Halt::Failed(error) => Err(error),
     }
 }
 

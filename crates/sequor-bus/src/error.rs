@@ -10,6 +10,8 @@ pub(crate) enum Halt {
     Known(Box<Record>),
     /// The store did not do its work.
     Store(StoreError),
+    /// An error behind which the store did not do its work; loading and deciding again may help.
+    Transient(Error),
     /// Anything else.
     Failed(Error),
 }
@@ -19,6 +21,7 @@ impl Halt {
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Known(_) => false,
+            Self::Transient(_) => true,
             Self::Store(error) => error.is_transient(),
             Self::Failed(error) => matches!(error, Error::Conflict { .. }),
         }

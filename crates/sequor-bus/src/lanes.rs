@@ -28,8 +28,10 @@ impl Lanes {
             return None;
         }
         let lane = self.lane(stream, met_rival)?;
-        let turn = lane.lock_owned().await;
-        Some(Turn { lanes: Arc::clone(self), stream: stream.clone(), turn: Some(turn) })
+        // Who gives up waiting leaves as well, and may have been the last one in the lane.
+        let mut turn = Turn { lanes: Arc::clone(self), stream: stream.clone(), turn: None };
+        turn.turn = Some(lane.lock_owned().await);
+        Some(turn)
     }
 
     fn lane(&self, stream: &StreamId, open: bool) -> Option<Lane> {
@@ -47,7 +49,8 @@ impl Lanes {
     }
 }
 
-/// One's turn in a lane; dropping it lets the next one go, and closes an empty lane.
+/// One's turn in a lane, or the wait for it; dropping it lets the next one go, and closes an empty
+/// lane.
 #[derive(Debug)]
 pub(crate) struct Turn {
     lanes: Arc<Lanes>,
@@ -64,5 +67,48 @@ impl Drop for Turn {
             lanes.remove(&self.stream);
         }
         self.lanes.open.store(lanes.len(), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use sequor_core::{AggregateId, Name, TenantId};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn stream() -> StreamId {
+        let tenant = TenantId::new(Uuid::from_u128(1)).unwrap();
+        let (aggregate, id) = (Name::new("account").unwrap(), AggregateId::new("a").unwrap());
+        StreamId { tenant, aggregate, id }
+    }
+
+    /// Polls once.
+    fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn the_last_one_closes_the_lane_even_if_it_gives_up_waiting() {
+        let (lanes, stream) = (Arc::new(Lanes::default()), stream());
+        let mut first = Box::pin(lanes.enter(&stream, true));
+        let std::task::Poll::Ready(Some(turn)) = poll(first.as_mut()) else { panic!("it is free") };
+        let mut second = Box::pin(lanes.enter(&stream, true));
+        assert!(poll(second.as_mut()).is_pending());
+        drop(turn);
+        assert_eq!(lanes.open.load(Ordering::Acquire), 1);
+        drop(second);
+        assert_eq!(lanes.open.load(Ordering::Acquire), 0);
+    }
+
+    #[test]
+    fn without_rivals_there_is_no_lane() {
+        let (lanes, stream) = (Arc::new(Lanes::default()), stream());
+        let enters = pin!(lanes.enter(&stream, false));
+        assert!(matches!(poll(enters), std::task::Poll::Ready(None)));
     }
 }

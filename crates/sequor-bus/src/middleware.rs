@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sequor_core::Error;
+use sequor_core::{Error, Record};
 
 pub(crate) use authorize::Authz;
 pub use authorize::{AllowAll, Authorize};
@@ -55,8 +55,7 @@ pub enum Place {
     BeforeFilters,
 }
 
-/// The rest of the chain.
-#[derive(Clone, Copy)]
+/// The rest of the chain. It can be run once, so that a command is.
 pub struct Next<'a> {
     stations: &'a [Arc<dyn Middleware>],
     end: &'a dyn End,
@@ -77,6 +76,13 @@ impl Next<'_> {
     }
 }
 
+impl<'a> Next<'a> {
+    /// Where the command is made true, and where its key is known.
+    pub(crate) fn end(&self) -> &'a dyn End {
+        self.end
+    }
+}
+
 impl fmt::Debug for Next<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Next({} stations)", self.stations.len())
@@ -87,6 +93,9 @@ impl fmt::Debug for Next<'_> {
 #[async_trait]
 pub(crate) trait End: Send + Sync {
     async fn run(&self, envelope: &mut Envelope) -> Result<Reply, Error>;
+
+    /// What is remembered under the command's key.
+    async fn record(&self, envelope: &Envelope) -> Result<Option<Record>, Error>;
 }
 
 /// All stations, outermost first.

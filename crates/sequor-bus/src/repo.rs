@@ -12,8 +12,8 @@ use std::sync::Arc;
 use sequor_core::event::EventName;
 use sequor_core::ports::{Store, Transaction};
 use sequor_core::{
-    Aggregate, AggregateId, Command, Decision, Event, IdempotencyKey, Invalid, Json, Meta, Name,
-    Record, StreamId, TenantId, UniqueChange, UniqueKey, Version,
+    Aggregate, AggregateId, Command, CommandId, Decision, Event, IdempotencyKey, Invalid, Json,
+    Meta, Name, Record, StreamId, TenantId, UniqueChange, UniqueKey, Version,
 };
 
 pub(crate) use backing::Backing;
@@ -36,6 +36,10 @@ pub struct Repo<S: Store> {
     entities: Entities,
     events: Vec<(usize, EventName, Json)>,
     issued: Vec<Envelope>,
+    /// The command whose key was claimed last.
+    claimed: Option<CommandId>,
+    /// Whether an aggregate came from the cache, and nobody has asked the store since.
+    unchecked: bool,
     /// What the store knew under the key when it was asked for an aggregate.
     known: Option<Record>,
 }
@@ -87,6 +91,8 @@ impl<S: Store> Repo<S> {
             entities: Entities::default(),
             events: Vec::new(),
             issued: Vec::new(),
+            claimed: None,
+            unchecked: false,
             known: None,
         }
     }
@@ -243,8 +249,9 @@ impl<S: Store> Repo<S> {
         std::mem::take(&mut self.issued)
     }
 
-    pub(crate) fn take_known(&mut self) -> Option<Record> {
-        self.known.take()
+    /// Halts with the record that the store had under the key when it was asked for an aggregate.
+    pub(crate) fn halt_if_known(&mut self) -> Result<(), Halt> {
+        self.known.take().map_or(Ok(()), |record| Err(Halt::Known(Box::new(record))))
     }
 
     fn stream<A: Aggregate>(&self, id: AggregateId) -> Result<StreamId, Invalid> {

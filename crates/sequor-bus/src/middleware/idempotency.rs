@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sequor_core::ports::{HistoryRequest, ReadHistory};
 use sequor_core::{Disposition, Error, Invalid, Record};
+use tokio::time::{Instant, timeout_at};
 
 use super::flight::{FlightId, Flights, Seat};
 use super::replay::Judge;
 use super::{Middleware, Next};
 use crate::envelope::Envelope;
-use crate::error::{is_refusal, of_reading};
+use crate::error::is_refusal;
 use crate::reply::Reply;
 
 /// What a duplicate is told to wait that has waited in vain.
@@ -26,14 +26,13 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 pub(crate) struct Idempotent {
     flights: Flights,
     judge: Judge,
-    records: Arc<dyn ReadHistory>,
     /// Whether all that stands behind is pure.
     speculate: bool,
 }
 
 impl Idempotent {
-    pub(crate) fn new(judge: Judge, records: Arc<dyn ReadHistory>, speculate: bool) -> Self {
-        Self { flights: Flights::new(), judge, records, speculate }
+    pub(crate) fn new(judge: Judge, speculate: bool) -> Self {
+        Self { flights: Flights::new(), judge, speculate }
     }
 }
 
@@ -47,6 +46,7 @@ impl Middleware for Idempotent {
             let reply = self.claim(envelope, next).await?;
             return self.answer(reply, envelope).await;
         }
+        let deadline = Instant::now() + self.judge.settings.wait;
         loop {
             match self.flights.board(id.clone()) {
                 Seat::Leader(leader) => {
@@ -55,8 +55,7 @@ impl Middleware for Idempotent {
                     return self.answer(reply, envelope).await;
                 }
                 Seat::Follower(flight) => {
-                    let wait = self.judge.settings.wait;
-                    let landing = tokio::time::timeout(wait, flight.landing()).await;
+                    let landing = timeout_at(deadline, flight.landing()).await;
                     let record =
                         landing.map_err(|_| Error::InProgress { retry_after: RETRY_AFTER })?;
                     if let Some(record) = record {
@@ -71,28 +70,18 @@ impl Middleware for Idempotent {
 impl Idempotent {
     /// Runs the command, unless its key is known; then the record answers.
     async fn claim(&self, envelope: &mut Envelope, next: Next<'_>) -> Result<Reply, Error> {
-        if !self.speculate
-            && let Some(record) = self.record(envelope).await?
-        {
-            return Ok(Reply::replayed(record));
+        let end = next.end();
+        // A shared transaction that refused a command may be unable to tell afterwards.
+        let speculate = self.speculate && !envelope.shared;
+        if !speculate && let Some(record) = end.record(envelope).await? {
+            return Ok(replayed(record));
         }
         match next.run(envelope).await {
-            Err(refusal) if self.speculate && is_refusal(&refusal) => {
-                let record = self.record(envelope).await?;
-                record.map(Reply::replayed).ok_or(refusal)
+            Err(refusal) if speculate && is_refusal(&refusal) => {
+                end.record(envelope).await?.map(replayed).ok_or(refusal)
             }
             reply => reply,
         }
-    }
-
-    async fn record(&self, envelope: &Envelope) -> Result<Option<Arc<Record>>, Error> {
-        let request = HistoryRequest {
-            tenant: envelope.tenant()?,
-            key: envelope.meta.key.as_ref(),
-            stream: None,
-        };
-        let history = self.records.history(request).await.map_err(of_reading)?;
-        Ok(history.record.map(Arc::new))
     }
 
     async fn answer(&self, reply: Reply, envelope: &Envelope) -> Result<Reply, Error> {
@@ -101,6 +90,10 @@ impl Idempotent {
         }
         self.judge.answer(reply, envelope).await
     }
+}
+
+fn replayed(record: Record) -> Reply {
+    Reply::replayed(Arc::new(record))
 }
 
 fn flight_id(envelope: &Envelope) -> Result<Option<FlightId>, Invalid> {

@@ -59,8 +59,10 @@ pub(super) struct Entity {
 pub(super) struct Entities(Vec<Entity>);
 
 impl Entities {
-    pub(super) fn find<A>(&self, stream: &StreamId) -> Option<Ref<A>> {
-        self.0.iter().position(|entity| entity.stream == *stream).map(Ref::to)
+    /// The aggregate, if it is here; `Some(None)` when it is, as another type.
+    pub(super) fn find<A: Aggregate>(&self, stream: &StreamId) -> Option<Option<Ref<A>>> {
+        let index = self.0.iter().position(|entity| entity.stream == *stream)?;
+        Some(self.get(index).state.is::<A>().then_some(Ref::to(index)))
     }
 
     pub(super) fn add<A: Aggregate>(
@@ -85,6 +87,23 @@ impl Entities {
     pub(super) fn state<A: Aggregate>(&self, aggregate: Ref<A>) -> &A {
         let state = self.get(aggregate.index).state.downcast_ref();
         state.expect("the reference comes from this unit of work")
+    }
+
+    /// Where an aggregate is, and at which version.
+    pub(super) fn place<A: Aggregate>(&self, aggregate: Ref<A>) -> (StreamId, Version) {
+        let Entity { stream, version, .. } = self.get(aggregate.index);
+        (stream.clone(), *version)
+    }
+
+    /// Puts a newer stored state in an aggregate's place.
+    pub(super) fn renew<A: Aggregate>(
+        &mut self,
+        aggregate: Ref<A>,
+        version: Version,
+        state: Arc<A>,
+    ) {
+        let entity = self.get_mut(aggregate.index);
+        (entity.version, entity.state) = (version, state);
     }
 
     /// Lets an event happen to an aggregate; the cached state stays as it is.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use sequor_core::ports::{History, HistoryRequest, Store, Transaction};
-use sequor_core::{Aggregate, IdempotencyKey, Record, StoreError, StreamId, Version, fold};
+use sequor_core::{Aggregate, IdempotencyKey, Invalid, StoreError, StreamId, Version, fold};
 
 use super::{Ground, Ref, Repo};
 use crate::cache::Entry;
+use crate::envelope::Envelope;
+use crate::error::Halt;
 
 impl<S: Store> Repo<S> {
     /// Loads an aggregate, and looks the key up on the way where that costs no trip of its own.
@@ -16,7 +18,7 @@ impl<S: Store> Repo<S> {
         key: Option<&IdempotencyKey>,
     ) -> Result<Ref<A>, StoreError> {
         if let Some(known) = self.entities.find(&stream) {
-            return Ok(known);
+            return known.ok_or_else(|| of_two_types(&stream));
         }
         self.take_turn(&stream).await;
         let (mut version, mut state) = self.cached::<A>(&stream).unwrap_or_default();
@@ -31,20 +33,52 @@ impl<S: Store> Repo<S> {
                 let cached = Entry { version, state: Arc::clone(&state) as _ };
                 self.backing.cache.put(stream.clone(), cached);
             }
+        } else {
+            self.unchecked = true;
         }
         Ok(self.entities.add(stream, version, state))
     }
 
-    /// Claims the key in the open transaction, or finds its record. A decider's claim is part of
-    /// its commit instead.
-    pub(crate) async fn claim(
+    /// Loads what has happened since to an aggregate that came from the cache, and looks the key
+    /// up on the way. Says whether something has.
+    pub(crate) async fn catch_up<A: Aggregate>(
         &mut self,
-        key: &IdempotencyKey,
-    ) -> Result<Option<Record>, StoreError> {
-        match &mut self.ground {
-            Ground::Speculative { .. } => Ok(None),
-            Ground::Transaction(transaction) => transaction.claim(self.tenant, key).await,
+        aggregate: Ref<A>,
+        key: Option<&IdempotencyKey>,
+    ) -> Result<bool, StoreError> {
+        if !std::mem::take(&mut self.unchecked) {
+            return Ok(false);
         }
+        let (stream, version) = self.entities.place(aggregate);
+        let History { record, events } = self.history(&stream, version, key).await?;
+        self.known = record;
+        let Some(last) = events.last() else { return Ok(false) };
+        let state = self.entities.state(aggregate).clone();
+        let state = Arc::new(fold(state, &events).map_err(unreadable(&stream))?);
+        let cached = Entry { version: last.version, state: Arc::clone(&state) as _ };
+        self.backing.cache.put(stream, cached);
+        self.entities.renew(aggregate, last.version, state);
+        Ok(true)
+    }
+
+    /// Claims the command's key in the open transaction; halts with its record where it is known.
+    /// A decider's claim is part of its commit instead.
+    pub(crate) async fn claim(&mut self, envelope: &Envelope) -> Result<(), Halt> {
+        if envelope.tenant()? != self.tenant {
+            return Err(Invalid::TenantsDiffer.into());
+        }
+        let (Some(key), Ground::Transaction(transaction)) = (&envelope.meta.key, &mut self.ground)
+        else {
+            return Ok(());
+        };
+        if self.claimed == Some(envelope.command_id()) {
+            return Ok(());
+        }
+        if let Some(record) = transaction.claim(self.tenant, key).await? {
+            return Err(Halt::Known(Box::new(record)));
+        }
+        self.claimed = Some(envelope.command_id());
+        Ok(())
     }
 
     async fn take_turn(&mut self, stream: &StreamId) {
@@ -85,4 +119,9 @@ impl<S: Store> Repo<S> {
 
 fn unreadable(stream: &StreamId) -> impl Fn(sequor_core::DecodeError) -> StoreError {
     move |reason| StoreError::Corrupt { what: format!("events of {stream}: {reason}") }
+}
+
+fn of_two_types(stream: &StreamId) -> StoreError {
+    let name = &stream.aggregate;
+    StoreError::Corrupt { what: format!("two types of aggregate are called `{name}`: rename one") }
 }

@@ -27,12 +27,17 @@ impl<S: Store, C: Target, A: Decider<C>> Route<S> for DeciderRoute<A, C> {
             aggregate: Name::new(A::NAME)?,
             id: command.aggregate_id()?,
         };
-        let target = repo.load_stream::<A>(stream.clone(), envelope.meta.key.as_ref()).await?;
-        if let Some(record) = repo.take_known() {
-            return Err(Halt::Known(Box::new(record)));
-        }
+        let key = envelope.meta.key.as_ref();
+        let target = repo.load_stream::<A>(stream.clone(), key).await?;
+        repo.halt_if_known()?;
         expect_version(&stream, repo.version(target), envelope)?;
-        let decision = repo.get(target).decide(command);
+        let mut decision = repo.get(target).decide(command);
+        // A commit finds out that a cached state is behind; a rejection makes none, so it is said
+        // on what is stored.
+        if decision.is_err() && repo.catch_up(target, key).await? {
+            decision = repo.get(target).decide(command);
+        }
+        repo.halt_if_known()?;
         let decision = decision.map_err(|no| Error::Rejected(Rejection::new(no)))?;
         let output = repo.take_in(target, decision)?;
         Ok(Json::of(&output)?)
