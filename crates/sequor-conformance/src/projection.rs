@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use sequor_core::StoreError;
 use sequor_core::ports::{CommitCommand, Committed, Transaction};
 use tokio::task::JoinSet;
 
@@ -50,13 +51,22 @@ pub(crate) async fn projection_failure_undoes_its_command<H: Harness>(world: Wor
     for before in [0, 1, 3] {
         let sample = command(t).key("k").on("a", 0).events(before).event_named(DOOMED);
         let outcome = world.commit_counted(sample.event().hold(EMAIL, "x").build()).await;
-        assert!(outcome.is_err(), "must fail: {outcome:?}");
+        assert_named(outcome);
         assert!(world.events(&account(t, "a")).await.is_empty());
         assert_eq!(world.log(t).await, []);
         assert_eq!(world.record(t, "k").await, None);
         assert_eq!(world.tally(t).await, Tally::default(), "rows written before it failed");
     }
     fresh(world.commit_counted(command(t).on("b", 0).event().hold(EMAIL, "x").build()).await);
+}
+
+/// Asserts that an error says which projection is broken.
+#[track_caller]
+fn assert_named(outcome: Result<Committed, StoreError>) {
+    match outcome {
+        Err(StoreError::Corrupt { what }) => assert!(what.contains("`fragile`"), "{what}"),
+        other => panic!("must name the broken projection, but: {other:?}"),
+    }
 }
 
 /// A projection that fails fails its own command only, whoever commits beside it.
@@ -84,7 +94,7 @@ pub(crate) async fn projection_panic_is_an_error<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let panicking = command(t).key("k").on("a", 0).event().event_named(PANICKING).build();
     let outcome = world.commit_counted(panicking.clone()).await;
-    assert!(outcome.is_err(), "must fail: {outcome:?}");
+    assert_named(outcome);
     assert_eq!(world.record(t, "k").await, None);
     assert_eq!(world.tally(t).await, Tally::default());
     let mut transaction = world.begin().await;

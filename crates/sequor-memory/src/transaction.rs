@@ -1,13 +1,11 @@
 //! A transaction that stays open while a handler works in it.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::task::Poll;
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use sequor_core::admission::Ledger;
 use sequor_core::ports::{History, HistoryRequest, Transact, Transaction};
 use sequor_core::{
@@ -144,16 +142,14 @@ async fn project(
     event: &StoredEvent,
     tables: &mut Tables,
 ) -> Result<(), StoreError> {
-    let mut projecting = pin!(async { projection.project(event, tables).await });
-    let outcome = poll_fn(|context| {
-        match catch_unwind(AssertUnwindSafe(|| projecting.as_mut().poll(context))) {
-            Ok(poll) => poll.map(|outcome| outcome.map_err(|error| format!("failed: {error}"))),
-            Err(_) => Poll::Ready(Err("panicked".to_owned())),
-        }
-    });
-    outcome.await.map_err(|how| StoreError::Corrupt {
-        what: format!("projection `{}` {how}", projection.name()),
-    })
+    // Unwind safety: after a panic the transaction can only be dropped, and its tables with it.
+    let run = async { projection.project(event, tables).await };
+    let how = match AssertUnwindSafe(run).catch_unwind().await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => format!("failed: {error}"),
+        Err(_) => "panicked".to_owned(),
+    };
+    Err(StoreError::Corrupt { what: format!("projection `{}` {how}", projection.name()) })
 }
 
 impl fmt::Debug for MemoryTransaction {
