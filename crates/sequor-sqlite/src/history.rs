@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use sequor_core::ports::{History, HistoryRequest, ReadHistory};
-use sequor_core::{StoreError, StoredEvent, StreamId, TenantId, Version};
+use sequor_core::{Invalid, StoreError, StoredEvent, StreamId, Version};
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Sqlite, SqliteConnection};
 
@@ -28,6 +28,9 @@ pub(crate) async fn read_history(
     connection: &mut SqliteConnection,
     request: HistoryRequest<'_>,
 ) -> Result<History, StoreError> {
+    if request.stream.is_some_and(|(stream, _)| stream.tenant != request.tenant) {
+        return Err(Invalid::TenantsDiffer.into());
+    }
     let mut history = History::default();
     let Some(query) = query(&request) else {
         return Ok(history);
@@ -54,18 +57,14 @@ fn query<'q>(request: &HistoryRequest<'q>) -> Option<Query<'q>> {
         (None, Some(_)) => sqlx::query(include_str!("sql/history_events.sql")),
         (Some(_), Some(_)) => sqlx::query(include_str!("sql/history.sql")),
     };
-    let query = query.bind(tenant(request)).bind(request.key.map(|key| key.as_str()));
+    let query = query
+        .bind(request.tenant.as_uuid().as_bytes().to_vec())
+        .bind(request.key.map(|key| key.as_str()));
     let Some((stream, after)) = request.stream else {
         return Some(query);
     };
     let after = i64::try_from(after.get()).unwrap_or(i64::MAX);
     Some(query.bind(stream.aggregate.as_str()).bind(stream.id.as_str()).bind(after))
-}
-
-/// Invariant: a stream is read within its own tenant, whatever the request says beside it.
-fn tenant(request: &HistoryRequest<'_>) -> Vec<u8> {
-    let tenant: TenantId = request.stream.map_or(request.tenant, |(stream, _)| stream.tenant);
-    tenant.as_uuid().as_bytes().to_vec()
 }
 
 /// Invariant: versions run 1, 2, 3 … without holes.

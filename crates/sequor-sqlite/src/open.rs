@@ -31,8 +31,9 @@ pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenErr
     let store = |error| OpenError::Store { path: path.clone(), source: Box::new(error) };
     let options = write_options(&settings, &path);
     let mut first = options.connect().await.map_err(|error| store(store_error(error)))?;
+    // Not `run`: the compiler cannot see that its future is `Send`.
     MIGRATOR
-        .run(&mut first)
+        .run_direct(None, &mut first, false)
         .await
         .map_err(|source| OpenError::Migrate { path: path.clone(), source })?;
     let epoch = read_epoch(&mut first).await.map_err(store)?;
@@ -88,7 +89,12 @@ fn write_options(settings: &SqliteSettings, path: &Path) -> SqliteConnectOptions
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(synchronous)
-        .foreign_keys(true);
+        .foreign_keys(true)
+        // What a statement may have to undo would otherwise go through a file in large batches.
+        .pragma("temp_store", "MEMORY")
+        // Folding the log into the file costs a flush and its pages; pages that many commits touch
+        // are folded once for all of them. In pages, hence about 16 MiB.
+        .pragma("wal_autocheckpoint", "4000");
     match settings.file_bytes_max {
         // A page has 4,096 bytes.
         Some(bytes) => options.pragma("max_page_count", (bytes >> 12).to_string()),

@@ -8,6 +8,8 @@
 
 mod support;
 
+mod conformance;
+
 mod damage;
 mod faults;
 mod group;
