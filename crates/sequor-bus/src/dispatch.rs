@@ -18,6 +18,10 @@ use crate::retry::Retry;
 use crate::route::Routes;
 use crate::service::Inner;
 
+/// How often a decider is run before the lock is taken. From then on it works in an open
+/// transaction, as a handler does, so that it cannot lose again where there is one writer.
+const OPTIMISTIC_TRIES: u32 = 2;
+
 /// Finds what handles a command, and makes it true.
 pub(crate) struct Dispatch<S: Store> {
     pub(crate) routes: Routes<S>,
@@ -67,7 +71,8 @@ impl<S: Store> End for Alone<'_, S> {
 impl<S: Store> Alone<'_, S> {
     async fn attempt(&self, envelope: &Envelope, retries: u32) -> Result<Reply, Halt> {
         let Inner { dispatch, .. } = self.0;
-        if dispatch.routes.find(envelope.name())?.needs_transaction() {
+        let route = dispatch.routes.find(envelope.name())?;
+        if route.needs_transaction() || retries >= OPTIMISTIC_TRIES {
             return self.in_transaction(envelope).await;
         }
         let mut repo = Repo::speculative(&dispatch.backing, envelope, retries)?;

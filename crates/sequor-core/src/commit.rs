@@ -115,9 +115,13 @@ impl CommitDraft {
     ///
     /// # Errors
     /// [`Invalid::TooLarge`] or [`Invalid::TooMany`] when a bound of `limits` is passed,
-    /// [`Invalid::StreamTwice`] when an aggregate is in it twice.
+    /// [`Invalid::StreamTwice`] when an aggregate is in it twice, [`Invalid::TenantsDiffer`] when
+    /// one belongs to another tenant.
     pub fn check(mut self, limits: &Limits) -> Result<Commit, Invalid> {
         check_sizes(&self, limits)?;
+        if self.streams.iter().any(|draft| draft.stream.tenant != self.meta.tenant) {
+            return Err(Invalid::TenantsDiffer);
+        }
         let mut order: Vec<usize> = (0..self.streams.len()).collect();
         order.sort_by(|&one, &two| {
             self.streams.get(one).map(|s| &s.stream).cmp(&self.streams.get(two).map(|s| &s.stream))

@@ -25,7 +25,7 @@ pub enum Error<R = Rejection> {
     Rejected(R),
     /// Fix the request.
     #[error("invalid: {0}")]
-    Invalid(#[from] Invalid),
+    Invalid(Invalid),
     /// The actor may not do this.
     #[error("unauthorized: {reason}")]
     Unauthorized {
@@ -119,6 +119,12 @@ pub struct ErrReplay {
     pub command_name: Name,
     /// When it was taken in.
     pub recorded_at: Timestamp,
+}
+
+impl<R> From<Invalid> for Error<R> {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
+    }
 }
 
 impl<R> Error<R> {

@@ -103,8 +103,8 @@ pub enum Invalid {
     /// `if_version` on a command that is not about one aggregate.
     #[error("`if_version` needs a decider; a handler compares versions itself")]
     IfVersionWithoutDecider,
-    /// One `execute_all` speaks for several tenants.
-    #[error("the commands of one transaction belong to different tenants")]
+    /// One transaction speaks for several tenants.
+    #[error("one transaction speaks for several tenants")]
     TenantsDiffer,
 }
 
