@@ -1,5 +1,5 @@
 //! The checks of the testkit find what they are for, and say so.
-#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 include!("turnstile.rs");
 

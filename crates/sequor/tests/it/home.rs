@@ -1,0 +1,110 @@
+//! The stores that the scenarios run on, and the little that a scenario cannot know about them.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sequor::memory::{MemoryStore, Tables};
+use sequor::ports::Store;
+use sequor::{ProjectionError, TenantId, async_trait};
+
+use crate::watched::Watched;
+
+/// A store with rows of the user's own: one sum for each tenant.
+#[async_trait]
+pub(crate) trait Home: Store + Clone {
+    /// Adds to the tenant's sum, as a handler or a projection does.
+    async fn add(
+        connection: &mut Self::Connection,
+        tenant: TenantId,
+        amount: i64,
+    ) -> Result<(), ProjectionError>;
+
+    /// The tenant's committed sum.
+    async fn sum(&self, tenant: TenantId) -> i64;
+}
+
+/// A store that can be made.
+pub(crate) trait Fresh: Home {
+    /// A fresh, empty store.
+    async fn fresh() -> Watched<Self>;
+}
+
+#[derive(Clone, Default)]
+struct Sums(HashMap<TenantId, i64>);
+
+impl Fresh for MemoryStore {
+    async fn fresh() -> Watched<Self> {
+        Watched::over(Self::new(), Arc::new(()))
+    }
+}
+
+#[async_trait]
+impl Home for MemoryStore {
+    async fn add(
+        tables: &mut Tables,
+        tenant: TenantId,
+        amount: i64,
+    ) -> Result<(), ProjectionError> {
+        *tables.get_mut::<Sums>().0.entry(tenant).or_default() += amount;
+        Ok(())
+    }
+
+    async fn sum(&self, tenant: TenantId) -> i64 {
+        let sum = |tables: &Tables| tables.get::<Sums>()?.0.get(&tenant).copied();
+        self.read(sum).unwrap_or_default()
+    }
+}
+
+/// What must live as long as a store: the folder of its file.
+pub(crate) type Ground = Arc<dyn Any + Send + Sync>;
+
+#[cfg(feature = "sqlite")]
+mod sqlite {
+    use std::sync::Arc;
+
+    use sequor::ports::{Transact, Transaction};
+    use sequor::sqlite::{SqliteSettings, SqliteStore};
+    use sequor::{ProjectionError, TenantId, async_trait};
+    use sqlx::SqliteConnection;
+
+    use super::{Fresh, Home};
+    use crate::watched::Watched;
+
+    const CREATE: &str = "CREATE TABLE sums (tenant BLOB PRIMARY KEY, amount INTEGER NOT NULL)";
+    const ADD: &str = "INSERT INTO sums VALUES (?, ?) ON CONFLICT DO UPDATE SET amount = amount + \
+                       excluded.amount";
+
+    impl Fresh for SqliteStore {
+        async fn fresh() -> Watched<Self> {
+            let folder = tempfile::tempdir().unwrap();
+            let store =
+                Self::open(SqliteSettings::new(folder.path().join("bank.db"))).await.unwrap();
+            let mut transaction = store.begin().await.unwrap();
+            sqlx::query(CREATE).execute(transaction.connection()).await.unwrap();
+            transaction.commit().await.unwrap();
+            Watched::over(store, Arc::new(folder))
+        }
+    }
+
+    #[async_trait]
+    impl Home for SqliteStore {
+        async fn add(
+            connection: &mut SqliteConnection,
+            tenant: TenantId,
+            amount: i64,
+        ) -> Result<(), ProjectionError> {
+            let add = sqlx::query(ADD).bind(tenant.as_uuid().as_bytes().to_vec()).bind(amount);
+            add.execute(connection).await?;
+            Ok(())
+        }
+
+        async fn sum(&self, tenant: TenantId) -> i64 {
+            let mut transaction = self.begin().await.unwrap();
+            let sum = sqlx::query_scalar("SELECT amount FROM sums WHERE tenant = ?");
+            let sum = sum.bind(tenant.as_uuid().as_bytes().to_vec());
+            let sum = sum.fetch_optional(transaction.connection()).await.unwrap();
+            sum.unwrap_or_default()
+        }
+    }
+}
