@@ -28,28 +28,34 @@ pub enum OpenError {
         lock: PathBuf,
     },
     /// The folder cannot be used.
-    #[error("{} cannot be used: {source}", path.display())]
+    #[error("{} cannot be used: {reason}", path.display())]
     Folder {
         /// The file that should lie there.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// The tables could not be brought up to date, or were written by a newer release.
-    #[error("the tables of {} cannot be brought up to date: {source}", path.display())]
+    #[error("the tables of {} cannot be brought up to date: {reason}", path.display())]
     Migrate {
         /// The file.
         path: PathBuf,
         /// What the migration said.
-        source: MigrateError,
+        reason: MigrateError,
     },
     /// The file cannot be opened or read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {reason}", path.display())]
     Store {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: Box<StoreError>,
+        reason: Box<StoreError>,
+    },
+    /// What is there is something else; it was not touched.
+    #[error("{} is no SQLite database; name another file, or move this one away", path.display())]
+    NoDatabase {
+        /// What is there.
+        path: PathBuf,
     },
 }
 

@@ -1,6 +1,7 @@
 //! Opens a file: lock, connection, tables, epoch, writer, in this order.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,15 +28,16 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenError> {
     settings.check()?;
     let path = whole_path(&settings.path)?;
+    check_kind(&path)?;
     let lock = lock(&path).await?;
-    let store = |error| OpenError::Store { path: path.clone(), source: Box::new(error) };
+    let store = |error| OpenError::Store { path: path.clone(), reason: Box::new(error) };
     let options = write_options(&settings, &path);
     let mut first = options.connect().await.map_err(|error| store(store_error(error)))?;
     // Not `run`: the compiler cannot see that its future is `Send`.
     MIGRATOR
         .run_direct(None, &mut first, false)
         .await
-        .map_err(|source| OpenError::Migrate { path: path.clone(), source })?;
+        .map_err(|reason| OpenError::Migrate { path: path.clone(), reason })?;
     let epoch = read_epoch(&mut first).await.map_err(store)?;
     let connection = WriteConnection::over(first).await.map_err(store)?;
     let stats = Arc::default();
@@ -48,7 +50,7 @@ pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenErr
 
 /// One path for one file, whatever way leads to it, so that there is one lock.
 fn whole_path(path: &Path) -> Result<PathBuf, OpenError> {
-    let unusable = |source| OpenError::Folder { path: path.to_owned(), source };
+    let unusable = |reason| OpenError::Folder { path: path.to_owned(), reason };
     if let Ok(whole) = path.canonicalize() {
         return Ok(whole);
     }
@@ -60,13 +62,29 @@ fn whole_path(path: &Path) -> Result<PathBuf, OpenError> {
     Ok(folder.canonicalize().map_err(unusable)?.join(name))
 }
 
+/// Refuses what is there and is no database, before anything is put beside it.
+fn check_kind(path: &Path) -> Result<(), OpenError> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let unusable = |reason| OpenError::Folder { path: path.to_owned(), reason };
+    let Ok(kind) = path.metadata() else { return Ok(()) };
+    let mut head = Vec::new();
+    if kind.is_file() {
+        let file = File::open(path).map_err(unusable)?;
+        file.take(MAGIC.len() as u64).read_to_end(&mut head).map_err(unusable)?;
+    }
+    if kind.is_file() && (head.is_empty() || head == MAGIC) {
+        return Ok(());
+    }
+    Err(OpenError::NoDatabase { path: path.to_owned() })
+}
+
 /// Takes the file for this process. The lock lies on a file of its own, since locks on the
 /// database itself are SQLite's.
 async fn lock(path: &Path) -> Result<File, OpenError> {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
     let lock = PathBuf::from(lock);
-    let unusable = |source| OpenError::Folder { path: path.to_owned(), source };
+    let unusable = |reason| OpenError::Folder { path: path.to_owned(), reason };
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     let file = options.open(&lock).map_err(unusable)?;
@@ -74,7 +92,7 @@ async fn lock(path: &Path) -> Result<File, OpenError> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
-            Err(TryLockError::Error(source)) => return Err(unusable(source)),
+            Err(TryLockError::Error(reason)) => return Err(unusable(reason)),
         }
     }
     Err(OpenError::InUse { path: path.to_owned(), lock })

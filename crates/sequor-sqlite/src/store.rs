@@ -1,7 +1,7 @@
 //! The handle of a store.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sequor_core::ports::Store;
@@ -44,6 +44,8 @@ struct Shared {
     epoch: Epoch,
     lock_timeout: Duration,
     stats: Arc<Counts>,
+    /// How many commits are under way.
+    company: AtomicUsize,
 }
 
 /// What a store is made of.
@@ -63,7 +65,8 @@ impl SqliteStore {
     pub async fn open(settings: SqliteSettings) -> Result<Self, OpenError> {
         let lock_timeout = settings.lock_timeout;
         let StoreParts { queue, readers, epoch, stats } = open::open(settings).await?;
-        let shared = Shared { queue, readers, epoch, lock_timeout, stats };
+        let company = AtomicUsize::new(0);
+        let shared = Shared { queue, readers, epoch, lock_timeout, stats, company };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -107,6 +110,16 @@ impl SqliteStore {
         &self.shared.readers
     }
 
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.shared.stats
+    }
+
+    /// Joins the commits that are under way, until dropped.
+    pub(crate) fn enter(&self) -> Company<'_> {
+        let others = self.shared.company.fetch_add(1, Ordering::Relaxed);
+        Company { shared: &self.shared, others }
+    }
+
     pub(crate) fn lock_timeout(&self) -> Duration {
         self.shared.lock_timeout
     }
@@ -114,6 +127,26 @@ impl SqliteStore {
     pub(crate) async fn send(&self, request: Request) -> Result<(), StoreError> {
         let sent = self.shared.queue.send(request).await;
         sent.map_err(|_| StoreError::unavailable("the store is closed"))
+    }
+}
+
+/// A commit among those that are under way.
+#[derive(Debug)]
+pub(crate) struct Company<'s> {
+    shared: &'s Shared,
+    others: usize,
+}
+
+impl Company<'_> {
+    /// Whether no other commit was under way when this one came.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.others == 0
+    }
+}
+
+impl Drop for Company<'_> {
+    fn drop(&mut self) {
+        self.shared.company.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -101,7 +101,9 @@ async fn a_verdict_that_hangs_on_a_failed_neighbour_is_given_anew() {
     // The second has the first one's key and stream, and would be a replay of it.
     let first = fixture.store.commit(keyed("k", "a", 0), &bad);
     let second = fixture.store.commit(keyed("k", "a", 0), &good);
-    let (first, second) = tokio::join!(first, second);
+    // In company they queue up in the order in which they came.
+    let company = fixture.store.commit(keyed("other", "b", 0), &good);
+    let (_, first, second) = tokio::join!(company, first, second);
     assert!(matches!(first, Err(StoreError::Corrupt { what }) if what.contains("`picky`")));
     fresh(second);
 }

@@ -105,16 +105,25 @@ async fn an_address_is_a_path_with_or_without_its_scheme() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_named() {
+async fn what_is_no_database_is_named_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text.db");
+    std::fs::write(&text, "not a database").unwrap();
+    for path in [text.as_path(), folder.path()] {
+        let refused = SqliteStore::open_path(path).await.unwrap_err();
+        assert!(matches!(refused, OpenError::NoDatabase { .. }), "{refused:?}");
+        assert!(refused.to_string().contains(path.to_str().unwrap()), "{refused}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was put beside it");
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    std::fs::write(
-        &path,
-        "not a database, but long enough to be looked at as if it were one".repeat(99),
-    )
-    .unwrap();
+    std::fs::write(&path, ["SQLite format 3\0", &"damage ".repeat(999)].concat()).unwrap();
     let refused = SqliteStore::open_path(&path).await.unwrap_err();
-    let named = matches!(&refused, OpenError::Store { source, .. } if matches!(**source, StoreError::Corrupt { .. }));
+    let named = matches!(&refused, OpenError::Store { reason, .. } if matches!(**reason, StoreError::Corrupt { .. }));
     assert!(named, "{refused:?}");
     assert!(refused.to_string().contains("store.db"));
 }

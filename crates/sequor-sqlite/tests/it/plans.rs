@@ -43,7 +43,10 @@ async fn every_statement_finds_its_rows_by_an_index() {
             let rows = sqlx::query(explain).fetch_all(&mut raw).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
             for step in &plan {
-                let scans = step.starts_with("SCAN") && !may_be_scanned(step);
+                // SQLite plans a look at the children of a new parent row, and takes it only when a
+                // violation is outstanding, which the order of the inserts never leaves.
+                let children = name == "insert_commands" && step == "SCAN idempotency_keys";
+                let scans = step.starts_with("SCAN") && !may_be_scanned(step) && !children;
                 // The log is read along its positions; that is a search, or a scan from the start.
                 assert!(!scans, "{name}: {plan:#?}");
                 assert!(!step.contains("TEMP B-TREE FOR ORDER BY"), "{name}: {plan:#?}");

@@ -41,7 +41,8 @@ impl Fixture {
     /// A connection as the `sqlite3` shell would have it.
     pub(crate) async fn raw(&self) -> SqliteConnection {
         let options = SqliteConnectOptions::new().filename(self.path());
-        options.pragma("ignore_check_constraints", "ON").connect().await.unwrap()
+        let options = options.pragma("ignore_check_constraints", "ON").foreign_keys(false);
+        options.connect().await.unwrap()
     }
 
     pub(crate) async fn run(&self, sql: &str) {
