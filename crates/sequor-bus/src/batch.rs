@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use sequor_core::{Command, Invalid, Meta};
+use sequor_core::{Command, Invalid, Limits, Meta};
 
 use crate::envelope::{AnyCommand, Envelope, Options};
 
@@ -34,7 +34,11 @@ impl Batch {
 
     /// Takes the commands in: their number, their JSON and the tenants that are known already are
     /// checked here.
-    pub(crate) fn seal(self, commands_max: usize) -> Result<Vec<Envelope>, Invalid> {
+    pub(crate) fn seal(
+        self,
+        commands_max: usize,
+        limits: &Limits,
+    ) -> Result<Vec<Envelope>, Invalid> {
         let count = self.commands.len();
         if count > commands_max {
             return Err(Invalid::TooMany { what: "commands", count, max: commands_max });
@@ -42,7 +46,7 @@ impl Batch {
         let envelopes = self
             .commands
             .into_iter()
-            .map(|(command, meta, options)| Envelope::seal(command, meta, options))
+            .map(|(command, meta, options)| Envelope::seal(command, meta, options, limits))
             .map(|envelope| envelope.map(Envelope::shared))
             .collect::<Result<Vec<_>, _>>()?;
         let mut tenants = envelopes.iter().filter_map(|envelope| envelope.meta.tenant);

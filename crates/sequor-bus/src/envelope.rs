@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use sequor_core::{
-    Command, CommandId, CommandMeta, CorrelationId, Fingerprint, Invalid, Json, Meta, Name,
+    Command, CommandId, CommandMeta, CorrelationId, Fingerprint, Invalid, Json, Limits, Meta, Name,
     TenantId, Timestamp, Version,
 };
 use uuid::Uuid;
@@ -58,17 +58,23 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Takes in a command: its JSON is made and checked here, before anybody acts on it.
+    /// Takes in a command: its JSON is made and measured here, before anybody acts on it.
     pub(crate) fn seal(
         command: Arc<dyn AnyCommand>,
         meta: Meta,
         options: Options,
+        limits: &Limits,
     ) -> Result<Self, Invalid> {
+        let payload = command.encode()?;
+        let (bytes, max) = (payload.as_str().len(), limits.payload_bytes_max);
+        if bytes > max {
+            return Err(Invalid::TooLarge { what: "command", bytes, max });
+        }
         Ok(Self {
             meta,
             options,
             name: command.name(),
-            payload: command.encode()?,
+            payload,
             command,
             command_id: CommandId(Uuid::nil()),
             time: Timestamp::from_micros(0)?,

@@ -240,7 +240,8 @@ impl<S: Store> Repo<S> {
         key: Option<IdempotencyKey>,
     ) -> Result<(), RepoError> {
         let meta = Meta { key, ..Meta::new(self.tenant) };
-        let envelope = Envelope::seal(Arc::new(command), meta, Options::default())?;
+        let envelope =
+            Envelope::seal(Arc::new(command), meta, Options::default(), &self.backing.limits)?;
         self.issued.push(envelope);
         Ok(())
     }

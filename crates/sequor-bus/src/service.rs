@@ -72,9 +72,9 @@ impl<S: Store> CommandService<S> {
         meta: Meta,
         options: Options,
     ) -> Result<Receipt<C::Output>, Error<C::Rejection>> {
-        let Inner { chain, clock, ids, .. } = &*self.inner;
-        let mut envelope =
-            Envelope::seal(Arc::new(command), meta, options)?.stamp(ids.next(), clock.now());
+        let Inner { chain, dispatch, clock, ids } = &*self.inner;
+        let sealed = Envelope::seal(Arc::new(command), meta, options, &dispatch.backing.limits)?;
+        let mut envelope = sealed.stamp(ids.next(), clock.now());
         let reply = chain.run(&mut envelope, &Alone(&self.inner)).await;
         let reply = reply.map_err(|error| typed(error, envelope.name()))?;
         reply.receipt(self.store().epoch())
@@ -91,7 +91,7 @@ impl<S: Store> CommandService<S> {
     /// As [`CommandService::execute`], for all together.
     pub async fn execute_all(&self, batch: Batch) -> Result<Vec<Receipt<Json>>, Error> {
         let Inner { dispatch, clock, ids, .. } = &*self.inner;
-        let envelopes = batch.seal(dispatch.commands_max)?.into_iter();
+        let envelopes = batch.seal(dispatch.commands_max, &dispatch.backing.limits)?.into_iter();
         let envelopes: Vec<_> = envelopes.map(|one| one.stamp(ids.next(), clock.now())).collect();
         let replies = run_together(&self.inner, &envelopes).await?;
         replies.into_iter().map(|reply| reply.receipt(self.store().epoch())).collect()

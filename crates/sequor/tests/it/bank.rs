@@ -122,17 +122,20 @@ impl Aggregate for Account {
 
 impl Decider<Ask> for Account {
     fn decide(&self, ask: &Ask) -> Result<Decision<Happened, Balance>, Refused> {
-        if let Ask::Open { .. } = ask {
-            return if self.open { Err(Refused::OpenAlready) } else { Ok(self.opened()) };
-        }
-        if !self.open {
-            return Err(Refused::NotOpen);
-        }
         match ask {
+            Ask::Open { .. } if self.open => Err(Refused::OpenAlready),
+            Ask::Open { .. } => Ok(self.opened()),
+            _ if !self.open => Err(Refused::NotOpen),
             Ask::Withdraw { cents, .. } if *cents > self.cents => Err(Refused::Overdrawn),
             Ask::Withdraw { cents, .. } => Ok(self.posted(-cents)),
             Ask::Deposit { cents, .. } => Ok(self.posted(*cents)),
-            _ => Ok(self.other(ask)),
+            Ask::Note { text, times, .. } => Ok(self.noted(text, *times)),
+            Ask::Rate { rate, .. } => Ok(self.rated(*rate)),
+            Ask::Mail { .. }
+            | Ask::Number { .. }
+            | Ask::Unmail { .. }
+            | Ask::Close { .. }
+            | Ask::Look { .. } => Ok(self.named(ask)),
         }
     }
 }
@@ -150,29 +153,38 @@ impl Account {
         Decision::event(Happened::Posted { cents }).output(self.balance(cents))
     }
 
-    /// What needs no more than an open account.
-    fn other(&self, ask: &Ask) -> Decision<Happened, Balance> {
+    fn noted(&self, text: &str, times: usize) -> Decision<Happened, Balance> {
+        let noted = (0..times).map(|_| Happened::Noted { text: text.to_owned() });
+        Decision::events(noted).output(self.balance(0))
+    }
+
+    fn rated(&self, rate: Rate) -> Decision<Happened, Balance> {
         let balance = self.balance(0);
-        match ask {
-            Ask::Mail { address, .. } => {
-                let mailed = Decision::event(Happened::Mailed { address: address.clone() });
-                mailed.hold(ADDRESS, address).output(balance)
-            }
-            Ask::Number { number, .. } => Decision::nothing().hold(NUMBER, number).output(balance),
-            Ask::Unmail { .. } => Decision::nothing().release(ADDRESS).output(balance),
-            Ask::Close { .. } => Decision::event(Happened::Closed).release_all().output(balance),
-            Ask::Note { text, times, .. } => {
-                let noted = (0..*times).map(|_| Happened::Noted { text: text.clone() });
-                Decision::events(noted).output(balance)
-            }
-            Ask::Rate { rate: Rate::NanEvent, .. } => {
-                Decision::event(Happened::Rated { rate: f64::NAN }).output(balance)
-            }
-            Ask::Rate { rate: Rate::NanOutput, .. } => {
-                Decision::event(Happened::Opened).output(Balance { rate: f64::NAN, ..balance })
-            }
-            _ => Decision::nothing().output(balance),
+        match rate {
+            Rate::NanEvent => Decision::event(Happened::Rated { rate: f64::NAN }).output(balance),
+            Rate::NanOutput => Decision::event(Happened::Rated { rate: 1.0 })
+                .output(Balance { rate: f64::NAN, ..balance }),
         }
+    }
+
+    /// What an account is called, and unique in.
+    fn named(&self, ask: &Ask) -> Decision<Happened, Balance> {
+        let decision = match ask {
+            Ask::Mail { address, .. } => {
+                let mailed = Happened::Mailed { address: address.clone() };
+                Decision::event(mailed).hold(ADDRESS, address)
+            }
+            Ask::Number { number, .. } => Decision::nothing().hold(NUMBER, number),
+            Ask::Unmail { .. } => Decision::nothing().release(ADDRESS),
+            Ask::Close { .. } => Decision::event(Happened::Closed).release_all(),
+            Ask::Open { .. }
+            | Ask::Deposit { .. }
+            | Ask::Withdraw { .. }
+            | Ask::Look { .. }
+            | Ask::Note { .. }
+            | Ask::Rate { .. } => Decision::nothing(),
+        };
+        decision.output(self.balance(0))
     }
 }
 

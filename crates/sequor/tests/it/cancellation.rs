@@ -47,7 +47,7 @@ fn attempt<H: Home>(bank: &Bank<H>, round: u64) -> Trying<'_> {
 async fn callers_that_go_away_leave_nothing_half_done<H: Home>(store: Watched<H>) {
     let seed = std::env::var("SEQUOR_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or(0x5eed_0069);
-    println!("to replay: SEQUOR_SEED={seed} cargo test -p sequor --test it cancellation");
+    eprintln!("to replay: SEQUOR_SEED={seed} cargo test -p sequor --test it cancellation");
     let mut chance = Chance(seed);
     let handler = doing(|run: &Run, repo| -> Handling<'_, Run> {
         Box::pin(async move {

@@ -164,8 +164,9 @@ async fn an_issued_command_cannot_be_moved_to_another_tenant<H: Home>(store: Wat
     });
     let builder = bank(&store).handler(handler).middleware(Place::BeforeTenancy, ByAccount);
     let bank = builder.build().unwrap();
-    let moved = bank.execute(run(&[], 1), Meta::default()).await.unwrap_err();
-    assert!(moved.to_string().contains("different tenants"), "{moved}");
+    let moved = bank.execute(run(&[], 1), Meta::default()).await;
+    let Err(Error::Issued { source, .. }) = moved else { panic!("{moved:?}") };
+    assert!(matches!(*source, Error::Invalid(Invalid::TenantsDiffer)), "{source:?}");
     let log = store.read_after(Partition::ONLY, Position::START, 10).await.unwrap();
     assert!(log.is_empty());
 }
