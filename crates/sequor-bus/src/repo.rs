@@ -12,8 +12,8 @@ use std::sync::Arc;
 use sequor_core::event::EventName;
 use sequor_core::ports::{Store, Transaction};
 use sequor_core::{
-    Aggregate, AggregateId, Command, CommandId, Decision, Event, IdempotencyKey, Invalid, Json,
-    Meta, Name, Record, StreamId, TenantId, UniqueChange, UniqueKey, Version,
+    Aggregate, AggregateId, Command, CommandId, Decision, Error, Event, IdempotencyKey, Invalid,
+    Json, Meta, Name, Record, StoreError, StreamId, TenantId, UniqueChange, UniqueKey, Version,
 };
 
 pub(crate) use backing::Backing;
@@ -38,6 +38,8 @@ pub struct Repo<S: Store> {
     issued: Vec<Envelope>,
     /// The command whose key was claimed last.
     claimed: Option<CommandId>,
+    /// Whether the store has answered a handler in a way that trying again may change.
+    transient: bool,
     /// Whether an aggregate came from the cache, and nobody has asked the store since.
     unchecked: bool,
     /// What the store knew under the key when it was asked for an aggregate.
@@ -92,6 +94,7 @@ impl<S: Store> Repo<S> {
             events: Vec::new(),
             issued: Vec::new(),
             claimed: None,
+            transient: false,
             unchecked: false,
             known: None,
         }
@@ -105,7 +108,9 @@ impl<S: Store> Repo<S> {
     /// cannot read.
     pub async fn load<A: Aggregate>(&mut self, id: impl fmt::Display) -> Result<Ref<A>, RepoError> {
         let stream = self.stream::<A>(AggregateId::new(id)?)?;
-        Ok(self.load_stream(stream, None).await?)
+        let loaded = self.load_stream(stream, None).await;
+        self.transient |= loaded.as_ref().is_err_and(StoreError::is_transient);
+        Ok(loaded?)
     }
 
     /// The connection of the command's transaction, for the handler's own rows.
@@ -248,6 +253,12 @@ impl<S: Store> Repo<S> {
 
     pub(crate) fn take_issued(&mut self) -> Vec<Envelope> {
         std::mem::take(&mut self.issued)
+    }
+
+    /// Halts with a handler's error. It does not tell any more whether trying again may help; the
+    /// unit of work has seen it.
+    pub(crate) fn halt(&self, error: Error) -> Halt {
+        if self.transient { Halt::Transient(error) } else { Halt::Failed(error) }
     }
 
     /// Halts with the record that the store had under the key when it was asked for an aggregate.

@@ -48,7 +48,7 @@ impl<S: Store, C: Command, H: Handler<C, S>> Route<S> for HandlerRoute<H, C> {
             return Err(Invalid::IfVersionWithoutDecider.into());
         }
         let command = envelope.command::<C>().ok_or_else(foreign_command)?;
-        let output = self.0.handle(command, repo).await.map_err(erase)?;
+        let output = self.0.handle(command, repo).await.map_err(|error| repo.halt(erase(error)))?;
         Ok(Json::of(&output)?)
     }
 }

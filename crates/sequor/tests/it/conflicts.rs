@@ -250,9 +250,11 @@ async fn a_busy_store_is_tried_again<H: Home>(store: Watched<H>) {
     open(&bank, &["a"]).await;
     store.watch.fail(Door::Begin, [StoreError::Busy]);
     bank.execute(run(&[], 1), keyed("k")).await.unwrap();
+    store.watch.fail(Door::Read, [StoreError::Busy]);
+    bank.execute(run(&[], 1), keyed("read")).await.unwrap();
     store.watch.fail(Door::Commit, [StoreError::Busy]);
     bank.execute(deposit("a", 1), keyed("d")).await.unwrap();
     store.watch.fail(Door::Write, [StoreError::Busy]);
     bank.execute_all(Batch::new().then(deposit("a", 1), keyed("b"))).await.unwrap();
-    assert_eq!(cents(&bank, "a").await, 7);
+    assert_eq!(cents(&bank, "a").await, 12);
 }

@@ -31,6 +31,8 @@ pub(crate) enum Door {
     History,
     Commit,
     Begin,
+    /// A read in an open transaction.
+    Read,
     /// A write into an open transaction.
     Write,
 }
@@ -76,7 +78,7 @@ impl Watch {
             Door::History => self.histories.load(Ordering::SeqCst),
             Door::Commit => self.commits.load(Ordering::SeqCst),
             Door::Begin => self.begins.load(Ordering::SeqCst),
-            Door::Write => 0,
+            Door::Read | Door::Write => 0,
         }
     }
 
@@ -122,7 +124,7 @@ impl Watch {
             Door::History => &self.histories,
             Door::Commit => &self.commits,
             Door::Begin => &self.begins,
-            Door::Write => return self.fault(door),
+            Door::Read | Door::Write => return self.fault(door),
         };
         count.fetch_add(1, Ordering::SeqCst);
         if self.open.load(Ordering::SeqCst) > 0 {
@@ -232,6 +234,7 @@ impl<T: Transaction> Transaction for WatchedTransaction<T> {
     }
 
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
+        self.open.0.pass(Door::Read).await?;
         self.inner.history(request).await
     }
 
