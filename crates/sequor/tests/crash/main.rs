@@ -4,6 +4,7 @@
 //! acknowledged; the parent kills it after a random number of acknowledgements, reopens the file,
 //! retries everything with the same keys, and audits the file. The seed is printed; set
 //! `SEQUOR_SEED` to run the same rounds again, `SEQUOR_SLOW=1` for more rounds.
+#![expect(clippy::print_stdout, reason = "a test without the harness speaks for itself")]
 
 mod audit;
 mod child;
