@@ -96,12 +96,17 @@ impl Subject {
         let at = here(self.ident.span());
         let arms = self.cases.iter().map(|case| {
             let (name, variant) = (&case.name, case.ident.unraw().to_string());
-            if self.is_enum() {
-                return quote_spanned!(at=>
-                    #name => #krate::canonical::read_variant::<Self>(#variant, payload),
-                );
-            }
-            quote_spanned!(at=> #name => #krate::Json::from_stored(payload).read::<Self>(),)
+            let payload = if case.has_names() {
+                quote_spanned!(at=> #krate::canonical::object(payload))
+            } else {
+                quote_spanned!(at=> ::core::result::Result::Ok::<_, #krate::Invalid>(payload))
+            };
+            let read = if self.is_enum() {
+                quote_spanned!(at=> #krate::canonical::read_variant::<Self>(#variant, payload))
+            } else {
+                quote_spanned!(at=> #krate::Json::from_stored(payload).read::<Self>())
+            };
+            quote_spanned!(at=> #name => #payload.and_then(|payload| #read),)
         });
         quote!(#(#arms)*)
     }
@@ -172,6 +177,11 @@ impl Case {
             version: options.version.unwrap_or(1),
             fields: fields.unwrap_or_default(),
         })
+    }
+
+    /// Whether its fields have names.
+    fn has_names(&self) -> bool {
+        self.fields.iter().any(|(field, _)| field.ident.is_some())
     }
 
     /// The field of that name.

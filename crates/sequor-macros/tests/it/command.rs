@@ -139,6 +139,12 @@ fn another_shape_is_refused_with_a_reason() {
 }
 
 #[test]
+fn fields_with_names_are_not_read_by_their_order() {
+    let refused = AccountCommand::decode("deposit", "[7, 5]").unwrap_err();
+    assert!(refused.to_string().contains("expected an object"), "{refused}");
+}
+
+#[test]
 fn volatile_fields_are_left_out_of_the_fingerprint() {
     let command = deposit(5, 1, "one");
     assert_eq!(fingerprint(&command), fingerprint(&deposit(5, 2, "two")));
