@@ -21,7 +21,7 @@ impl<S: Store> Repo<S> {
             return known.ok_or_else(|| of_two_types(&stream));
         }
         self.take_turn(&stream).await;
-        let (mut version, mut state) = self.cached::<A>(&stream).unwrap_or_default();
+        let (mut version, mut state) = self.backing.cache.get::<A>(&stream).unwrap_or_default();
         if version == Version::NONE || !self.trusts_cache() {
             let History { record, events } = self.history(&stream, version, key).await?;
             self.known = record;
@@ -87,14 +87,6 @@ impl<S: Store> Repo<S> {
         {
             *turn = self.backing.lanes.enter(stream, *retries > 0).await;
         }
-    }
-
-    /// A cached state to start from. After two conflicts it is left aside altogether.
-    fn cached<A: Aggregate>(&self, stream: &StreamId) -> Option<(Version, Arc<A>)> {
-        if let Ground::Speculative { retries: 2.., .. } = self.ground {
-            return None;
-        }
-        self.backing.cache.get(stream)
     }
 
     /// A cached state may be behind. A decider's commit finds out, a handler's SQL would not.
