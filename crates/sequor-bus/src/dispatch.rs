@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use sequor_core::ports::{HistoryRequest, Store};
 use sequor_core::{Disposition, Error, Invalid, Record};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
+use tracing::Instrument as _;
 
 use crate::envelope::Envelope;
 use crate::error::{Halt, is_refusal, of_reading};
@@ -35,6 +36,7 @@ impl<S: Store> Dispatch<S> {
     /// One command in a unit of work: claim → load → decide / handle → commit.
     async fn step(&self, envelope: &Envelope, repo: &mut Repo<S>) -> Result<Reply, Halt> {
         let route = self.routes.find(envelope.name())?;
+        envelope.check_pinned()?;
         repo.claim(envelope).await?;
         let output = route.run(envelope, repo).await?;
         repo.commit(envelope, output).await.map(Reply::executed)
@@ -168,7 +170,8 @@ impl<'a, S: Store> Together<'a, S> {
         let given = queue.iter().filter(|envelope| !envelope.issued).count();
         let mut queue = VecDeque::from(queue);
         while let Some(mut envelope) = queue.pop_front() {
-            let reply = self.inner.chain.run(&mut envelope, &self).await;
+            let span = envelope.span();
+            let reply = self.inner.chain.run(&mut envelope, &self).instrument(span).await;
             replies.push(reply.map_err(|error| self.halt(error, &envelope))?);
             queue.extend(self.issued(&envelope).await);
             let (count, max) = (replies.len() + queue.len(), self.inner.dispatch.commands_max);

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use sequor_core::{
-    Command, CommandId, CommandMeta, CorrelationId, Fingerprint, Invalid, Json, Limits, Meta, Name,
-    TenantId, Timestamp, Version,
+    Command, CommandId, CommandMeta, CorrelationId, Fingerprint, IdempotencyKey, Invalid, Json,
+    Limits, Meta, Name, TenantId, Timestamp, Version,
 };
 use uuid::Uuid;
 
@@ -51,6 +51,8 @@ pub struct Envelope {
     command_id: CommandId,
     time: Timestamp,
     fingerprint: OnceLock<Fingerprint>,
+    /// The tenant and key that idempotency has asked for.
+    pinned: Option<(TenantId, IdempotencyKey)>,
     /// Whether it shares a transaction with other commands.
     pub(crate) shared: bool,
     /// Whether a handler issued it.
@@ -79,6 +81,7 @@ impl Envelope {
             command_id: CommandId(Uuid::nil()),
             time: Timestamp::from_micros(0)?,
             fingerprint: OnceLock::new(),
+            pinned: None,
             shared: false,
             issued: false,
         })
@@ -158,6 +161,23 @@ impl Envelope {
         self.meta.correlation_id.unwrap_or(CorrelationId(self.command_id.0))
     }
 
+    /// From here on tenant and key stay as they are: duplicates wait for this command under them.
+    pub(crate) fn pin(&mut self, tenant: TenantId, key: IdempotencyKey) {
+        self.pinned = Some((tenant, key));
+    }
+
+    /// Whether tenant and key are still those that were pinned.
+    pub(crate) fn check_pinned(&self) -> Result<(), Invalid> {
+        match &self.pinned {
+            Some((tenant, key))
+                if self.meta.tenant != Some(*tenant) || self.meta.key.as_ref() != Some(key) =>
+            {
+                Err(Invalid::MetaChanged)
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         self.command.validate()
     }
@@ -173,6 +193,11 @@ impl Envelope {
             causation_id: self.meta.causation_id,
             time: self.time,
         })
+    }
+
+    /// The span that all of the command's log lines stand in.
+    pub(crate) fn span(&self) -> tracing::Span {
+        tracing::info_span!("command", name = self.name, id = %self.command_id)
     }
 
     pub(crate) fn command_name(&self) -> Result<Name, Invalid> {

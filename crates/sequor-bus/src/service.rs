@@ -6,6 +6,8 @@ use std::sync::Arc;
 use sequor_core::ports::{Clock, HistoryRequest, Ids, Store};
 use sequor_core::{Command, Error, IdempotencyKey, Json, Meta, Receipt, Record, TenantId};
 
+use tracing::Instrument as _;
+
 use crate::batch::Batch;
 use crate::builder::Builder;
 use crate::dispatch::{Alone, Dispatch, run_together};
@@ -75,7 +77,8 @@ impl<S: Store> CommandService<S> {
         let Inner { chain, dispatch, clock, ids } = &*self.inner;
         let sealed = Envelope::seal(Arc::new(command), meta, options, &dispatch.backing.limits)?;
         let mut envelope = sealed.stamp(ids.next(), clock.now());
-        let reply = chain.run(&mut envelope, &Alone(&self.inner)).await;
+        let span = envelope.span();
+        let reply = chain.run(&mut envelope, &Alone(&self.inner)).instrument(span).await;
         let reply = reply.map_err(|error| typed(error, envelope.name()))?;
         reply.receipt(self.store().epoch())
     }

@@ -9,7 +9,9 @@ use crate::unique::{UniqueChange, UniqueKey};
 /// Decides a command on an aggregate. Pure, so it may be run again freely.
 ///
 /// The bus runs it speculatively, before it is known whether the key has been used, and again
-/// after a conflict; what it decided is thrown away when the store holds an older answer.
+/// after a conflict; what it decided is thrown away when the store holds an older answer. So a
+/// retry is decided too, on the state that its first execution has left: a decider that panics
+/// there (an overflow, an index) takes the replay with it.
 pub trait Decider<C: Target>: Aggregate {
     /// What follows from the command in this state.
     ///

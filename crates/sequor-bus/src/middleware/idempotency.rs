@@ -42,6 +42,7 @@ impl Middleware for Idempotent {
         let Some(id) = flight_id(envelope)? else {
             return next.run(envelope).await;
         };
+        envelope.pin(id.tenant, id.key.clone());
         if envelope.shared {
             let reply = self.claim(envelope, next).await?;
             return self.answer(reply, envelope).await;

@@ -29,6 +29,9 @@ pub enum Invalid {
     /// The service does not keep keys.
     #[error("this service is built without idempotency; send no key, or build it with")]
     KeyWithoutIdempotency,
+    /// A middleware behind idempotency has changed the tenant or the key.
+    #[error("a middleware changed the tenant or the key behind idempotency; place it before")]
+    MetaChanged,
     /// A name breaks its rules.
     #[error("`{name}` is no name: it takes 1 to {} visible ASCII characters", Name::BYTES_MAX)]
     Name {

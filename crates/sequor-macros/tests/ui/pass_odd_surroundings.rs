@@ -7,11 +7,11 @@
 use ::sequor_macros::{Command, Event};
 use ::serde::{Deserialize, Serialize};
 
-#[allow(dead_code)]
+#[expect(dead_code, reason = "it only takes the name")]
 pub struct Result;
-#[allow(dead_code)]
+#[expect(dead_code, reason = "it only takes the name")]
 pub struct Option;
-#[allow(dead_code)]
+#[expect(dead_code, reason = "it only takes the name")]
 pub struct String;
 
 macro_rules! declare {

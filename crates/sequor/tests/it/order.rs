@@ -24,6 +24,7 @@ on_every_store!(
     denied_is_unauthorized_and_stores_nothing,
     filters_run_in_order_and_stop_the_command,
     a_middleware_may_answer_for_itself,
+    behind_idempotency_the_key_and_the_tenant_stay_as_they_are,
 );
 
 /// Writes its name into a list, once before and once after the rest of the chain.
@@ -259,4 +260,28 @@ async fn a_middleware_may_answer_for_itself<H: Home>(store: Watched<H>) {
     let foreign = bank.execute(deposit("a", 14), keyed("k")).await.unwrap_err();
     assert!(foreign.to_string().contains("closed at night"), "{foreign}");
     assert!(bank.execute(deposit("a", 20), keyed("k")).await.unwrap().is_executed());
+}
+
+/// Gives the command another key.
+struct Rekey;
+
+#[async_trait]
+impl Middleware for Rekey {
+    async fn handle(&self, envelope: &mut Envelope, next: Next<'_>) -> Result<Reply, Error> {
+        envelope.meta.key = Some("another".parse()?);
+        next.run(envelope).await
+    }
+}
+
+async fn behind_idempotency_the_key_and_the_tenant_stay_as_they_are<H: Home>(store: Watched<H>) {
+    let late = bank(&store).middleware(Place::BeforeFilters, Rekey).build().unwrap();
+    let refused = late.execute(deposit("a", 1), keyed("k")).await.unwrap_err();
+    assert!(matches!(refused, Error::Invalid(Invalid::MetaChanged)), "{refused:?}");
+    let plain = bank(&store).build().unwrap();
+    open(&plain, &["a"]).await;
+    let early = bank(&store).middleware(Place::BeforeIdempotency, Rekey).build().unwrap();
+    early.execute(deposit("a", 1), keyed("k")).await.unwrap();
+    let tenant = meta().tenant.unwrap();
+    assert!(plain.outcome(tenant, &"another".parse().unwrap()).await.unwrap().is_some());
+    assert!(plain.outcome(tenant, &"k".parse().unwrap()).await.unwrap().is_none());
 }
