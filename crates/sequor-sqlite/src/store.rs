@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sequor_core::ports::Store;
+use sequor_core::ports::{Store, Transact, Transaction};
 use sequor_core::{Epoch, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::error::OpenError;
+use crate::error::{OpenError, store_error};
 use crate::open;
 use crate::readers::Readers;
 use crate::settings::SqliteSettings;
@@ -76,6 +76,31 @@ impl SqliteStore {
     /// As [`SqliteStore::open`].
     pub async fn open_path(path: impl AsRef<std::path::Path>) -> Result<Self, OpenError> {
         Self::open(SqliteSettings::new(path.as_ref())).await
+    }
+
+    /// Runs statements of your own in one transaction, such as the `CREATE TABLE IF NOT EXISTS` of an
+    /// inline projection, before commands need what they make.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] with SQLite's message when a statement is wrong,
+    /// [`StoreError::Busy`] or [`StoreError::Unavailable`]; nothing was changed.
+    ///
+    /// # Cancellation
+    /// Dropping the future changes nothing, or all of it.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = sequor_sqlite::SqliteStore::open_path(folder.path().join("billing.db")).await?;
+    /// store.set_up("CREATE TABLE IF NOT EXISTS balances (account TEXT PRIMARY KEY, cents INTEGER)").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn set_up(&self, sql: &'static str) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        sqlx::raw_sql(sql).execute(transaction.connection()).await.map_err(store_error)?;
+        transaction.commit().await.map(drop)
     }
 
     /// Finishes what is queued, closes the file and lets go of it. Later calls, of any clone,

@@ -10,7 +10,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
 
 use crate::domain::{Account, Charge, Open, Refund};
-use crate::projection::{Balances, create_balances};
+use crate::projection::{Balances, CREATE_BALANCES};
 use crate::story::{Begin, Story};
 
 /// The service that this program is about.
@@ -23,10 +23,9 @@ pub(crate) struct Database(SqliteSettings);
 impl Database {
     /// Opens the file, creates it with its tables where it is missing, and builds the service.
     pub(crate) async fn open(&self) -> anyhow::Result<Bank> {
-        // Invariant: the store comes first, since it makes sure that no other bus has the file.
         let store = self.open_store().await?;
-        let mut beside = self.connect(false).await?;
-        create_balances(&mut beside).await.context("the table `balances` cannot be created")?;
+        let created = store.set_up(CREATE_BALANCES).await;
+        created.context("the table `balances` cannot be created")?;
         let bank = CommandService::builder(store)
             .decider::<Account, Open>()
             .decider::<Account, Charge>()
@@ -53,7 +52,11 @@ impl Database {
     /// A connection that only reads; it works beside a running bus too.
     pub(crate) async fn read(&self) -> anyhow::Result<SqliteConnection> {
         self.expect_file()?;
-        self.connect(true).await
+        let options = SqliteConnectOptions::new()
+            .filename(&self.0.path)
+            .busy_timeout(self.0.lock_timeout)
+            .pragma("query_only", "ON");
+        options.connect().await.with_context(|| format!("{self} cannot be opened"))
     }
 
     /// Refuses a file that is not there, for those who only want to read it.
@@ -62,14 +65,6 @@ impl Database {
             return Ok(());
         }
         bail!("there is no file {self}; run `billing` first, or name another with --database")
-    }
-
-    async fn connect(&self, query_only: bool) -> anyhow::Result<SqliteConnection> {
-        let options = SqliteConnectOptions::new()
-            .filename(&self.0.path)
-            .busy_timeout(self.0.lock_timeout)
-            .pragma("query_only", if query_only { "ON" } else { "OFF" });
-        options.connect().await.with_context(|| format!("{self} cannot be opened"))
     }
 }
 

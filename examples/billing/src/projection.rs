@@ -8,6 +8,9 @@ use uuid::Uuid;
 use crate::domain::{Account, AccountEvent};
 use crate::money::{Amount, Cents};
 
+/// Creates the table where it is missing.
+pub(crate) const CREATE_BALANCES: &str = include_str!("sql/create_balances.sql");
+
 /// Keeps the table `balances`.
 pub(crate) struct Balances;
 
@@ -99,12 +102,6 @@ async fn change_balance(
                 .into())
         }
     }
-}
-
-/// Creates the table where it is missing.
-pub(crate) async fn create_balances(connection: &mut SqliteConnection) -> sqlx::Result<()> {
-    sqlx::raw_sql(include_str!("sql/create_balances.sql")).execute(connection).await?;
-    Ok(())
 }
 
 /// Shows every row, by tenant and account, to `each`; however many there are, one is held at a

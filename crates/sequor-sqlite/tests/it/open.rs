@@ -127,3 +127,25 @@ async fn a_damaged_database_is_named() {
     assert!(named, "{refused:?}");
     assert!(refused.to_string().contains("store.db"));
 }
+
+/// Opens a store where futures are boxed and must be `Send`.
+#[async_trait::async_trait]
+trait Opens {
+    async fn open(&self, path: &std::path::Path) -> SqliteStore;
+}
+
+#[async_trait::async_trait]
+impl Opens for () {
+    async fn open(&self, path: &std::path::Path) -> SqliteStore {
+        SqliteStore::open_path(path).await.unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_opens_in_any_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    ().open(&path).await.close().await;
+    let opened = tokio::spawn(async move { SqliteStore::open_path(path).await });
+    opened.await.unwrap().unwrap().close().await;
+}

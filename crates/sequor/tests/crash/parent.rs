@@ -5,7 +5,6 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
 use sequor::CommandId;
-use sqlx::Connection as _;
 
 use crate::child::{CALLERS, Job};
 use crate::{audit, domain};
@@ -38,14 +37,10 @@ pub(crate) async fn run() {
 }
 
 async fn create_sums(path: &Path) {
-    domain::open(path).await.store().close().await;
-    let url = format!("sqlite://{}", path.display());
-    let mut connection = sqlx::SqliteConnection::connect(&url).await.expect("the file opens");
-    sqlx::query("CREATE TABLE sums (account TEXT PRIMARY KEY, cents INTEGER NOT NULL) STRICT")
-        .execute(&mut connection)
-        .await
-        .expect("a table");
-    connection.close().await.expect("closed");
+    let service = domain::open(path).await;
+    let table = "CREATE TABLE sums (account TEXT PRIMARY KEY, cents INTEGER NOT NULL) STRICT";
+    service.store().set_up(table).await.expect("a table");
+    service.store().close().await;
 }
 
 /// Lets a child work until it has acknowledged so many commands, and kills it (SIGKILL).

@@ -26,8 +26,10 @@ impl Tale<'_> {
             self.charge(order.clone(), one, Options::default()),
             self.charge(order, two, Options::default()),
         );
-        self.page.answer(one)?;
-        self.page.answer(two)?;
+        // Whoever won comes first.
+        let mut receipts = [one?, two?];
+        receipts.sort_by_key(|receipt| receipt.position);
+        receipts.iter().try_for_each(|receipt| self.page.receipt(receipt))?;
         match self.conflicts.count() - before {
             0 => self.page.note(format_args!("no conflict this time: one came after the other"))?,
             met => self.page.note(format_args!(

@@ -54,7 +54,7 @@ fn what_is_no_sqlite_file_is_refused_with_a_reason() {
     error: invalid value 'sqlite://b.db?mode=ro' for '--database <URL>': `?mode=ro`: the address takes no parameters; set them on `SqliteSettings`
     billing: . is a folder; name a file in it with --database
     billing: make sure that the folder is there and can be written: missing/b.db cannot be used: No such file or directory (os error 2)
-    billing: <folder>/notes.txt: the file is damaged: error returned from database: (code: 26) file is not a database
+    billing: <folder>/notes.txt is no SQLite database; name another file, or move this one away
     "#);
 }
 
