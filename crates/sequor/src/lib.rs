@@ -29,4 +29,7 @@ mod pages {
     struct Idempotency;
     #[doc = include_str!("../../../docs/guides/modelling.md")]
     struct Modelling;
+    #[cfg(feature = "sqlite")]
+    #[doc = include_str!("../../../docs/guides/sqlite.md")]
+    struct Sqlite;
 }
