@@ -6,10 +6,9 @@ use sequor_core::{Actor, AggregateId, IdempotencyKey, Invalid, Name, TenantId, T
 use uuid::Uuid;
 
 fn reason(key: &str) -> &'static str {
-    match IdempotencyKey::parse(key).unwrap_err() {
-        Invalid::Key { reason } => reason,
-        other => panic!("{other}"),
-    }
+    let refused = IdempotencyKey::parse(key);
+    let Err(Invalid::Key { reason }) = refused else { panic!("{refused:?}") };
+    reason
 }
 
 #[test]
