@@ -52,12 +52,12 @@ pub(crate) async fn commit_numbers_versions_without_holes<H: Harness>(world: Wor
     assert_eq!(world.version(&account(t, "a")).await, 7);
 }
 
-/// CASES 52: a decision on an old version changes nothing.
+/// A decision on an old version changes nothing.
 pub(crate) async fn commit_refuses_a_stale_version<H: Harness>(world: World<H>) {
     check_refused(world, 1).await;
 }
 
-/// CASES 52: a decision on a version that is yet to come changes nothing.
+/// A decision on a version that is yet to come changes nothing.
 pub(crate) async fn commit_refuses_a_version_ahead_of_the_stream<H: Harness>(world: World<H>) {
     check_refused(world, 5).await;
 }
@@ -192,7 +192,7 @@ pub(crate) async fn commit_tells_kinds_of_aggregates_apart<H: Harness>(world: Wo
     assert_eq!(world.version(&other).await, 1);
 }
 
-/// CASES 50: what 20 parallel appends report is what is stored.
+/// What 20 parallel appends report is what is stored.
 pub(crate) async fn commit_lets_as_many_appends_win_as_it_stores<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let mut appends = JoinSet::new();
@@ -209,7 +209,7 @@ pub(crate) async fn commit_lets_as_many_appends_win_as_it_stores<H: Harness>(wor
     assert_eq!(world.version(&account(t, "a")).await, 1);
 }
 
-/// CASES 56: 50 increments from 10 tasks that decide again after conflicts make version 50.
+/// 50 increments from 10 tasks that decide again after conflicts make version 50.
 pub(crate) async fn commit_decided_again_loses_no_increment<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let mut tasks = JoinSet::new();

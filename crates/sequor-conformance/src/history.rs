@@ -65,7 +65,7 @@ pub(crate) async fn history_keeps_every_part_of_meta<H: Harness>(world: World<H>
     assert_eq!(stored[0].causation_id, None);
 }
 
-/// CASES 83: times keep their microseconds, in the answer, the record and the event.
+/// Times keep their microseconds, in the answer, the record and the event.
 pub(crate) async fn history_keeps_microseconds<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let times = [

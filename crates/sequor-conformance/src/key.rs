@@ -50,7 +50,7 @@ pub(crate) async fn key_reused_keeps_the_first_record<H: Harness>(world: World<H
     assert_eq!(world.version(&account(t, "a")).await, 1);
 }
 
-/// CASES 4: of 50 at once one runs, and all are answered alike.
+/// Of 50 at once one runs, and all are answered alike.
 pub(crate) async fn key_raced_by_fifty_runs_once<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let mut racers = JoinSet::new();
@@ -123,7 +123,7 @@ pub(crate) async fn key_claimed_and_not_written_leaves_no_record<H: Harness>(wor
     world.fresh(command(t).key("k").on("a", 0).event().build()).await;
 }
 
-/// CASES 17: who waited for a rival that came to nothing runs, and reports no replay.
+/// Who waited for a rival that came to nothing runs, and reports no replay.
 pub(crate) async fn key_waiter_runs_when_its_rival_rolls_back<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let (transaction, waiter) = rivals(&world).await;
@@ -133,7 +133,7 @@ pub(crate) async fn key_waiter_runs_when_its_rival_rolls_back<H: Harness>(world:
     assert!(world.events(&account(t, "rival")).await.is_empty());
 }
 
-/// CASES 17: who waited for a rival that succeeded is answered with the rival's record.
+/// Who waited for a rival that succeeded is answered with the rival's record.
 pub(crate) async fn key_waiter_is_answered_when_its_rival_commits<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let (transaction, waiter) = rivals(&world).await;
@@ -168,7 +168,7 @@ pub(crate) async fn key_differs_by_case<H: Harness>(world: World<H>) {
     assert_eq!(world.record(t, "key-K").await, Some(upper));
 }
 
-/// CASES 85: the longest keys differ in their last byte.
+/// The longest keys differ in their last byte.
 pub(crate) async fn key_of_255_bytes_is_kept_whole<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let long = |last: char| format!("{}{last}", "a".repeat(254));

@@ -83,7 +83,7 @@ pub(crate) async fn log_shows_nothing_uncommitted<H: Harness>(world: World<H>) {
     assert_eq!(found[0].version.get(), 2);
 }
 
-/// CASES 42: positions go on growing after rollbacks, and nobody's is given again.
+/// Positions go on growing after rollbacks, and nobody's is given again.
 pub(crate) async fn log_never_gives_a_position_twice<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let mut last = Position::START;
@@ -103,7 +103,7 @@ pub(crate) async fn log_never_gives_a_position_twice<H: Harness>(world: World<H>
     assert!(log.is_sorted_by(|one, two| one.position < two.position));
 }
 
-/// CASES 41: a reader who follows writers and rollbacks sees each event once, in order.
+/// A reader who follows writers and rollbacks sees each event once, in order.
 pub(crate) async fn log_followed_under_load_skips_nothing<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let mut writers = JoinSet::new();

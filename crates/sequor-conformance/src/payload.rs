@@ -51,7 +51,7 @@ async fn assert_kept<H: Harness>(world: &World<H>, id: &str, value: &Json) {
     }
 }
 
-/// CASES 82: no integer goes through a double.
+/// No integer goes through a double.
 pub(crate) async fn payload_keeps_integers_exact<H: Harness>(world: World<H>) {
     let numbers = format!("[{},{},{},{},0,-1]", i64::MIN, i64::MAX, u64::MAX, (1_u64 << 53) + 1);
     assert_kept(&world, "integers", &json(&numbers)).await;
@@ -66,7 +66,7 @@ pub(crate) async fn payload_keeps_fractions<H: Harness>(world: World<H>) {
     assert_kept(&world, "fractions", &value).await;
 }
 
-/// CASES 79: the six characters backslash, u, 0, 0, 0, 0 are text like another.
+/// The six characters backslash, u, 0, 0, 0, 0 are text like another.
 pub(crate) async fn payload_keeps_an_escaped_nul_that_is_text<H: Harness>(world: World<H>) {
     let text = r"honest \u0000 text, and \ud800 too";
     assert_kept(&world, "value", &Json::of(text).unwrap()).await;

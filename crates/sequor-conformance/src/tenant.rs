@@ -8,7 +8,7 @@ use crate::harness::Harness;
 use crate::sample::{EMAIL, account, command, json, tenant};
 use crate::world::{World, assert_taken};
 
-/// CASES 33: one key of two tenants is two keys.
+/// One key of two tenants is two keys.
 pub(crate) async fn tenant_keys_are_independent<H: Harness>(world: World<H>) {
     let mine = world.fresh(command(tenant(1)).key("k").giving(&json("1")).build()).await;
     assert_eq!(world.record(tenant(2), "k").await, None, "nothing leaks");

@@ -12,7 +12,6 @@ use sequor_core::{
     Commit, IdempotencyKey, InlineProjection, Position, Projections, Record, StoreError,
     StoredEvent, StreamId, TenantId, Version,
 };
-
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 

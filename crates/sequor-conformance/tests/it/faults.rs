@@ -7,10 +7,7 @@ mod transaction;
 mod unique;
 
 use sequor_core::ports::{HistoryRequest, ReadHistory};
-use sequor_core::{
-    Commit, IdempotencyKey, Record, RecordState, StoreError, StreamId, StreamVersion, StreamWrite,
-    TenantId, Version,
-};
+use sequor_core::{Commit, IdempotencyKey, StoreError, StreamId, TenantId, Version};
 use sequor_memory::MemoryStore;
 
 use crate::broken::Fault;
@@ -26,23 +23,6 @@ pub(crate) use unique::*;
 pub(crate) struct Nothing;
 
 impl Fault for Nothing {}
-
-/// The record that a commit would have had.
-fn record_of(commit: &Commit) -> Record {
-    let after =
-        |write: &StreamWrite| StreamVersion { stream: write.stream.clone(), version: write.next };
-    Record {
-        command_id: commit.meta.command_id,
-        command_name: commit.name.clone(),
-        fingerprint: commit.fingerprint,
-        actor: commit.meta.actor.clone(),
-        recorded_at: commit.meta.time,
-        streams: commit.streams.iter().map(after).collect(),
-        position: None,
-        output: commit.output.clone(),
-        state: RecordState::Completed,
-    }
-}
 
 type Keyed = (TenantId, IdempotencyKey);
 

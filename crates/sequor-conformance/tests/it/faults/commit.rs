@@ -5,7 +5,7 @@ use sequor_core::ports::{CommitCommand, Committed};
 use sequor_core::{Commit, Projections, StoreError, StoredEvent, StreamId, Version};
 use sequor_memory::{MemoryStore, Tables};
 
-use super::{record_of, version};
+use super::version;
 use crate::broken::{Answer, Fault};
 
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ pub(crate) struct CallsConflictSuccess;
 impl Fault for CallsConflictSuccess {
     fn answers(&self, commit: &Commit, answer: Answer) -> Answer {
         match answer {
-            Err(StoreError::Conflict { .. }) => Ok(Committed::Fresh(record_of(commit))),
+            Err(StoreError::Conflict { .. }) => Ok(Committed::Fresh(commit.record(None))),
             other => other,
         }
     }

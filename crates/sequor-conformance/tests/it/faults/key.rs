@@ -10,7 +10,7 @@ use sequor_core::{
 };
 use sequor_memory::{MemoryStore, Tables};
 
-use super::{Keyed, keyed, record_of, version};
+use super::{Keyed, keyed, version};
 use crate::broken::{Answer, Fault};
 
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ pub(crate) struct OverwritesFirstRecord(Mutex<HashMap<Keyed, Record>>);
 impl Fault for OverwritesFirstRecord {
     fn answers(&self, commit: &Commit, answer: Answer) -> Answer {
         if let (Some(key), Ok(Committed::Known(_))) = (keyed(commit), &answer) {
-            self.0.lock().unwrap().insert(key, record_of(commit));
+            self.0.lock().unwrap().insert(key, commit.record(None));
         }
         answer
     }
@@ -89,7 +89,7 @@ pub(crate) struct ReplaysRolledBackRival(Mutex<HashMap<Keyed, Record>>);
 impl Fault for ReplaysRolledBackRival {
     fn wrote(&self, commit: &Commit, _: &[StoredEvent]) {
         if let Some(key) = keyed(commit) {
-            self.0.lock().unwrap().insert(key, record_of(commit));
+            self.0.lock().unwrap().insert(key, commit.record(None));
         }
     }
 
@@ -119,7 +119,7 @@ impl Fault for KeepsKeyOfFailedCommand {
 
     fn answers(&self, commit: &Commit, answer: Answer) -> Answer {
         if let (Some(key), Err(_)) = (keyed(commit), &answer) {
-            self.0.lock().unwrap().insert(key, record_of(commit));
+            self.0.lock().unwrap().insert(key, commit.record(None));
         }
         answer
     }
