@@ -117,23 +117,12 @@ impl CommitDraft {
     /// [`Invalid::TooLarge`] or [`Invalid::TooMany`] when a bound of `limits` is passed,
     /// [`Invalid::StreamTwice`] when an aggregate is in it twice, [`Invalid::TenantsDiffer`] when
     /// one belongs to another tenant.
-    pub fn check(mut self, limits: &Limits) -> Result<Commit, Invalid> {
+    pub fn check(self, limits: &Limits) -> Result<Commit, Invalid> {
         check_sizes(&self, limits)?;
         if self.streams.iter().any(|draft| draft.stream.tenant != self.meta.tenant) {
             return Err(Invalid::TenantsDiffer);
         }
-        let mut order: Vec<usize> = (0..self.streams.len()).collect();
-        order.sort_by(|&one, &two| {
-            self.streams.get(one).map(|s| &s.stream).cmp(&self.streams.get(two).map(|s| &s.stream))
-        });
-        let mut sorted_at = vec![0; order.len()];
-        for (to, &from) in order.iter().enumerate() {
-            if let Some(place) = sorted_at.get_mut(from) {
-                *place = to;
-            }
-        }
-        self.streams.sort_by(|one, two| one.stream.cmp(&two.stream));
-        let mut streams = open_streams(self.streams)?;
+        let (mut streams, sorted_at) = sort_streams(self.streams)?;
         let events = number_events(&mut streams, &sorted_at, self.events)?;
         Ok(Commit {
             meta: self.meta,
@@ -147,18 +136,27 @@ impl CommitDraft {
     }
 }
 
-fn open_streams(drafts: Vec<StreamDraft>) -> Result<Vec<StreamWrite>, Invalid> {
-    let twice = drafts.array_windows().find(|[one, two]| one.stream == two.stream);
-    if let Some([one, _]) = twice {
+/// The aggregates in their order, and where each draft has gone.
+fn sort_streams(drafts: Vec<StreamDraft>) -> Result<(Vec<StreamWrite>, Vec<usize>), Invalid> {
+    let mut drafts: Vec<(usize, StreamDraft)> = drafts.into_iter().enumerate().collect();
+    drafts.sort_by(|(_, one), (_, two)| one.stream.cmp(&two.stream));
+    let twice = drafts.array_windows().find(|[(_, one), (_, two)]| one.stream == two.stream);
+    if let Some([(_, one), _]) = twice {
         return Err(Invalid::StreamTwice { stream: one.stream.clone() });
     }
-    let open = |draft: StreamDraft| StreamWrite {
+    let mut sorted_at = vec![0; drafts.len()];
+    for (to, (from, _)) in drafts.iter().enumerate() {
+        if let Some(place) = sorted_at.get_mut(*from) {
+            *place = to;
+        }
+    }
+    let open = |(_, draft): (usize, StreamDraft)| StreamWrite {
         stream: draft.stream,
         expected: draft.expected,
         next: draft.expected,
         unique: draft.unique,
     };
-    Ok(drafts.into_iter().map(open).collect())
+    Ok((drafts.into_iter().map(open).collect(), sorted_at))
 }
 
 fn number_events(

@@ -173,7 +173,7 @@ impl Rejection {
     /// The rejection as an `R`.
     ///
     /// # Errors
-    /// Itself, when it is none.
+    /// Itself, when it is of another type.
     pub fn downcast<R: std::error::Error + 'static>(self) -> Result<R, Self> {
         self.0.downcast().map(|rejection| *rejection).map_err(Self)
     }

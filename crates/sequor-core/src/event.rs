@@ -74,8 +74,8 @@ impl StoredEvent {
     /// Reads the event as one of `E`.
     ///
     /// # Errors
-    /// [`DecodeError`] when the name is unknown to `E`, its schema version is newer than this
-    /// build's, or the payload has another shape.
+    /// [`DecodeError`] when the name is unknown to `E`, its schema version is not this build's, or
+    /// the payload has another shape.
     pub fn decode<E: Event>(&self) -> Result<E, DecodeError> {
         let name = E::NAMES
             .iter()

@@ -6,11 +6,13 @@ pub struct Limits {
     /// Longest JSON of a command, an event or an output, in bytes. Default 1 MiB, 1 KiB to
     /// 64 MiB; larger values cost memory in every batch and replay.
     pub payload_bytes_max: usize,
-    /// All JSON of one command together, in bytes. Default 16 MiB, 1 KiB to 256 MiB.
+    /// All JSON of one command together, in bytes. Default 16 MiB, 1 KiB to 256 MiB;
+    /// a large command holds up those that share its flush.
     pub commit_bytes_max: usize,
     /// Events of one command. Default 10,000, 1 to 100,000; a long command delays its neighbours.
     pub events_max: usize,
-    /// Aggregates that one command reads or writes. Default 1,000, 1 to 10,000.
+    /// Aggregates that one command reads or writes. Default 1,000, 1 to 10,000; each one is a
+    /// version to compare.
     pub streams_max: usize,
 }
 

@@ -14,7 +14,8 @@ use crate::event::StoredEvent;
 /// the store, in position order, and lengthens every command that it looks at.
 #[async_trait]
 pub trait InlineProjection<C: ?Sized + Send>: Send + Sync + 'static {
-    /// Names the projection in errors and metrics; the builder refuses an empty one.
+    /// Names the projection in errors: 1 to 128 visible ASCII characters; the builder refuses
+    /// anything else, and a name that is taken.
     fn name(&self) -> &str;
 
     /// Takes in one event.

@@ -37,7 +37,7 @@ pub enum RecordState {
     /// Committed: the record shares its transaction with all that followed.
     Completed,
     /// Reserved by an effect that has left the database and is not back yet. No command of this
-    /// release makes such a record; a store that finds one answers `InProgress`.
+    /// release makes such a record; the bus answers `InProgress` to one that is there.
     Reserved {
         /// Until when the owner may work, in the database's time.
         lease_until: Timestamp,
