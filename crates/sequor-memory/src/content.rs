@@ -6,8 +6,8 @@ use std::sync::Arc;
 use sequor_core::admission::{Admission, Ledger, UniqueWrites, admit};
 use sequor_core::ports::{History, HistoryRequest};
 use sequor_core::{
-    CommandMeta, Commit, IdempotencyKey, Name, NewEvent, Position, Record, RecordState, StoreError,
-    StoredEvent, StreamId, StreamVersion, StreamWrite, TenantId, UniqueKey, Version,
+    CommandMeta, Commit, IdempotencyKey, Invalid, Name, NewEvent, Position, Record, RecordState,
+    StoreError, StoredEvent, StreamId, StreamVersion, StreamWrite, TenantId, UniqueKey, Version,
 };
 
 use crate::tables::Tables;
@@ -148,7 +148,7 @@ fn stored(
     streams: &[StreamWrite],
     meta: &CommandMeta,
 ) -> Result<Arc<StoredEvent>, StoreError> {
-    let write = streams.get(event.stream).ok_or(sequor_core::Invalid::EventWithoutStream)?;
+    let write = streams.get(event.stream).ok_or(Invalid::EventWithoutStream)?;
     Ok(Arc::new(StoredEvent {
         position,
         stream: write.stream.clone(),
@@ -235,13 +235,10 @@ impl Ledger for View<'_> {
         let committed = self.content.streams.get(stream);
         let mut held = committed.map_or_else(Vec::new, |found| found.held.clone());
         for written in self.written {
-            let released = |one: &UniqueKey| {
-                let releases = written.unique.releases.iter();
-                releases.into_iter().any(|(by, value)| by == stream && value == one)
-            };
-            held.retain(|one| !released(one));
-            let claims = written.unique.claims.iter();
-            held.extend(claims.filter(|(by, _)| by == stream).map(|(_, value)| value.clone()));
+            let UniqueWrites { releases, claims } = &written.unique;
+            held.retain(|one| !releases.iter().any(|(by, value)| by == stream && value == one));
+            let claimed = claims.iter().filter(|(by, _)| by == stream);
+            held.extend(claimed.map(|(_, value)| value.clone()));
         }
         held
     }
