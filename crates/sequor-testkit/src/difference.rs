@@ -1,6 +1,6 @@
 //! Texts that people compare: events, values, and what differs between two of them.
 
-use sequor_core::{Event, Json, StoredEvent};
+use sequor_core::{Command, Event, Json, StoredEvent};
 
 /// Above this many comparisons both texts are shown one after the other.
 const COMPARISONS_MAX: usize = 4_000_000;
@@ -17,8 +17,13 @@ pub(crate) fn of_stored(event: &StoredEvent) -> String {
     format!("{} v{} {}", event.name, event.schema_version, pretty(&event.payload))
 }
 
+/// What a command answers.
+pub(crate) fn of_output<C: Command>(output: &C::Output) -> String {
+    Json::of(output).map_or_else(|invalid| format!("({invalid})"), |it| pretty(&it))
+}
+
 /// JSON over several lines.
-pub(crate) fn pretty(json: &Json) -> String {
+fn pretty(json: &Json) -> String {
     let value = json.read::<serde_json::Value>().ok();
     let text = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
     text.unwrap_or_else(|| json.as_str().to_owned())
@@ -66,35 +71,45 @@ fn take_until<'t, 'a>(
 
 /// The longest sequence of lines that both texts have.
 fn longest_common<'t>(from: &[&'t str], to: &[&'t str]) -> Vec<&'t str> {
-    // lengths[one][two]: how many lines the rests after `one` and `two` have in common.
-    let mut lengths = vec![vec![0_usize; to.len() + 1]; from.len() + 1];
-    let length = |lengths: &[Vec<usize>], one: usize, two: usize| {
-        lengths.get(one).and_then(|row| row.get(two)).copied().unwrap_or_default()
-    };
-    for (one, left) in from.iter().enumerate().rev() {
-        for (two, right) in to.iter().enumerate().rev() {
-            let longest = if left == right {
-                length(&lengths, one + 1, two + 1) + 1
-            } else {
-                length(&lengths, one + 1, two).max(length(&lengths, one, two + 1))
-            };
-            if let Some(place) = lengths.get_mut(one).and_then(|row| row.get_mut(two)) {
-                *place = longest;
-            }
-        }
-    }
+    let lengths = Lengths::of(from, to);
     let (mut one, mut two, mut common) = (0, 0, Vec::new());
     while let (Some(left), Some(right)) = (from.get(one), to.get(two)) {
         if left == right {
             common.push(*left);
             (one, two) = (one + 1, two + 1);
-        } else if length(&lengths, one + 1, two) >= length(&lengths, one, two + 1) {
+        } else if lengths.at(one + 1, two) >= lengths.at(one, two + 1) {
             one += 1;
         } else {
             two += 1;
         }
     }
     common
+}
+
+/// How many lines two texts have in common from a line of each on.
+struct Lengths(Vec<Vec<usize>>);
+
+impl Lengths {
+    fn of(from: &[&str], to: &[&str]) -> Self {
+        let mut lengths = Self(vec![vec![0; to.len() + 1]; from.len() + 1]);
+        for (one, left) in from.iter().enumerate().rev() {
+            for (two, right) in to.iter().enumerate().rev() {
+                let longest = if left == right {
+                    lengths.at(one + 1, two + 1) + 1
+                } else {
+                    lengths.at(one + 1, two).max(lengths.at(one, two + 1))
+                };
+                if let Some(place) = lengths.0.get_mut(one).and_then(|row| row.get_mut(two)) {
+                    *place = longest;
+                }
+            }
+        }
+        lengths
+    }
+
+    fn at(&self, one: usize, two: usize) -> usize {
+        self.0.get(one).and_then(|row| row.get(two)).copied().unwrap_or_default()
+    }
 }
 
 #[cfg(test)]

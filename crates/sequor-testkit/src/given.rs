@@ -3,10 +3,10 @@
 use std::fmt;
 
 use sequor_core::{
-    Aggregate, Command, Decider, Decision, Event, Json, Name, Target, UniqueChange, UniqueKey,
+    Aggregate, Command, Decider, Decision, Event, Name, Target, UniqueChange, UniqueKey,
 };
 
-use crate::difference::{check, of_event, pretty};
+use crate::difference::{check, of_event, of_output};
 
 /// Starts from what has happened to an aggregate.
 ///
@@ -97,8 +97,7 @@ impl<A: Aggregate, C: Command> Decided<A, C> {
     /// When it answers with another one, or was rejected.
     #[track_caller]
     pub fn then_output(self, output: &C::Output) -> Self {
-        let text = |output| Json::of(output).map_or_else(|why| why.to_string(), |it| pretty(&it));
-        check("outputs", &[text(output)], &[text(&self.accepted().output)]);
+        check("outputs", &[of_output::<C>(output)], &[of_output::<C>(&self.accepted().output)]);
         self
     }
 

@@ -7,9 +7,9 @@ use std::pin::Pin;
 
 use sequor_bus::{CommandService, Options};
 use sequor_core::ports::Store;
-use sequor_core::{Command, Disposition, Error, Event, Json, Meta, Partition, Receipt};
+use sequor_core::{Command, Disposition, Error, Event, Meta, Partition, Receipt};
 
-use crate::difference::{check, of_event, of_stored, pretty};
+use crate::difference::{check, of_event, of_output, of_stored};
 use crate::log;
 
 type Step<'s> = Pin<Box<dyn Future<Output = ()> + Send + 's>>;
@@ -145,9 +145,9 @@ impl<S: Store, C: Command> Answered<'_, S, C> {
     /// When it carries another one or none, or the command failed.
     #[track_caller]
     pub fn then_output(self, output: &C::Output) -> Self {
-        let text = |output| Json::of(output).map_or_else(|why| why.to_string(), |it| pretty(&it));
-        let actual = self.receipt().output.as_ref().map_or("(no output)".to_owned(), text);
-        check("outputs", &[text(output)], &[actual]);
+        let actual =
+            self.receipt().output.as_ref().map_or("(no output)".to_owned(), of_output::<C>);
+        check("outputs", &[of_output::<C>(output)], &[actual]);
         self
     }
 
