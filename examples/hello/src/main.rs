@@ -1,5 +1,6 @@
-//! A bank account: paid into twice under one key, which counts once, and guarded.
+//! A bank account: a deposit that is sent twice under one key counts once, and nobody overdraws.
 #![expect(clippy::print_stdout, reason = "an example speaks on stdout")]
+
 use sequor::{Aggregate, Command, Decider, Decision, Event};
 use sequor::{CommandService, Meta, memory::MemoryStore};
 use serde::{Deserialize, Serialize};
@@ -12,16 +13,20 @@ enum Ask {
     Deposit { account: Uuid, cents: u32 },
     Withdraw { account: Uuid, cents: u32 },
 }
+
 #[derive(Event, Serialize, Deserialize)]
 struct Posted(i64);
+
 #[derive(Debug, thiserror::Error)]
 #[error("{self:?}")]
 enum Refused {
     NotOpen,
     Overdrawn,
 }
+
 #[derive(Clone, Default)]
 struct Account(Option<i64>);
+
 impl Aggregate for Account {
     const NAME: &str = "account";
     type Event = Posted;
@@ -29,6 +34,7 @@ impl Aggregate for Account {
         self.0 = Some(self.0.unwrap_or(0) + posted.0);
     }
 }
+
 impl Decider<Ask> for Account {
     fn decide(&self, ask: &Ask) -> Result<Decision<Posted>, Refused> {
         Ok(Decision::event(Posted(match (ask, self.0) {
