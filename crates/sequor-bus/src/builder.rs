@@ -1,5 +1,7 @@
 //! Builds a service, and checks it while that costs nothing.
 
+mod error;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
@@ -10,6 +12,8 @@ use std::time::Duration;
 use sequor_core::names::is_name;
 use sequor_core::ports::{Clock, Ids, Store};
 use sequor_core::{Command, Decider, Event, InlineProjection, Limits, Projections, Target};
+
+pub use error::BuildError;
 
 use crate::cache::Cache;
 use crate::clock::{RandomIds, SystemClock};
@@ -69,8 +73,8 @@ impl<S: Store> Builder<S> {
 
     /// Commands `C` are decided by the aggregate `A`.
     pub fn decider<A: Decider<C>, C: Target>(mut self) -> Self {
-        self.check_names(A::NAME, "aggregate");
-        A::Event::NAMES.iter().for_each(|event| self.check_names(event.name, "event"));
+        self.check_name(A::NAME, "aggregate");
+        A::Event::NAMES.iter().for_each(|event| self.check_name(event.name, "event"));
         let route: Arc<dyn Route<S>> = Arc::new(DeciderRoute::<A, C>(PhantomData));
         self.add_route::<C>(&route);
         self
@@ -156,7 +160,8 @@ impl<S: Store> Builder<S> {
         self
     }
 
-    /// How many commands may share a transaction, issued ones included. Default 100, 1 to 10,000.
+    /// How many commands may share a transaction, issued ones included. Default 100, 1 to 10,000;
+    /// others wait to write until the last of them is done.
     pub fn commands_max(mut self, commands_max: usize) -> Self {
         if !(1..=10_000).contains(&commands_max) {
             self.found(BuildError::setting("commands_max", "1 to 10,000"));
@@ -232,21 +237,21 @@ impl<S: Store> Builder<S> {
             stations.push(Arc::new(Tenancy));
         }
         stations.extend(own(Place::BeforeIdempotency));
-        let Some(settings) = self.idempotency else {
-            stations.push(Arc::new(KeyRefused));
-            stations.extend(behind);
-            return Chain::new(stations);
-        };
-        let speculate = behind.iter().all(|station| station.is_pure());
-        let judge = Judge { settings, authorize: self.authorize, clock: self.clock };
-        stations.push(Arc::new(Idempotent::new(judge, speculate)));
+        stations.push(match self.idempotency {
+            Some(settings) => {
+                let speculate = behind.iter().all(|station| station.is_pure());
+                let judge = Judge { settings, authorize: self.authorize, clock: self.clock };
+                Arc::new(Idempotent::new(judge, speculate))
+            }
+            None => Arc::new(KeyRefused),
+        });
         stations.extend(behind);
         Chain::new(stations)
     }
 
     fn add_route<C: Command>(&mut self, route: &Arc<dyn Route<S>>) {
         for name in C::NAMES {
-            self.check_names(name, "command");
+            self.check_name(name, "command");
             match self.routes.entry(name) {
                 Entry::Vacant(place) => {
                     place.insert(Arc::clone(route));
@@ -256,7 +261,7 @@ impl<S: Store> Builder<S> {
         }
     }
 
-    fn check_names(&mut self, name: &'static str, what: &'static str) {
+    fn check_name(&mut self, name: &'static str, what: &'static str) {
         if !is_name(name) {
             self.found(BuildError::Name { name, what });
         }
@@ -275,54 +280,5 @@ impl<S: Store> fmt::Debug for Builder<S> {
             .field("retry", &self.retry)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
-    }
-}
-
-/// Why a service cannot be built, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// Two handlers take the same command.
-    #[error("two handlers take command `{name}`: register one, or rename one of the commands")]
-    HandlerTwice {
-        /// The command.
-        name: &'static str,
-    },
-    /// A name is none.
-    #[error("`{name}` is no {what} name: take 1 to 128 visible ASCII characters")]
-    Name {
-        /// The name.
-        name: &'static str,
-        /// Of what.
-        what: &'static str,
-    },
-    /// A projection has no name.
-    #[error("a projection has no name: let `name()` return 1 to 128 visible ASCII characters")]
-    ProjectionWithoutName,
-    /// Two projections have the same name.
-    #[error("two projections are called `{name}`: rename one")]
-    ProjectionTwice {
-        /// The name.
-        name: String,
-    },
-    /// Idempotency without tenancy.
-    #[error(
-        "idempotency needs tenancy, a key means nothing without its tenant: \
-         drop `without_tenancy()` or add `without_idempotency()`"
-    )]
-    IdempotencyWithoutTenancy,
-    /// A setting is out of its range.
-    #[error("`{setting}` is out of range: take {range}")]
-    Setting {
-        /// Which one.
-        setting: &'static str,
-        /// What it takes.
-        range: &'static str,
-    },
-}
-
-impl BuildError {
-    fn setting(setting: &'static str, range: &'static str) -> Self {
-        Self::Setting { setting, range }
     }
 }

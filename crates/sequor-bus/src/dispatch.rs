@@ -1,6 +1,7 @@
 //! What stands at the chain's end: retry → load → decide / handle → `Repo::commit`.
 
 use std::collections::VecDeque;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -49,7 +50,7 @@ pub(crate) struct Alone<'a, S: Store>(pub(crate) &'a Inner<S>);
 #[async_trait]
 impl<S: Store> End for Alone<'_, S> {
     async fn run(&self, envelope: &mut Envelope) -> Result<Reply, Error> {
-        let retry = self.0.dispatch.retry.for_call(envelope.options.if_version.is_some());
+        let retry = self.0.dispatch.retry.for_commands(slice::from_ref(envelope));
         let mut retries = 0;
         loop {
             match self.attempt(envelope, retries).await {
@@ -81,6 +82,8 @@ impl<S: Store> Alone<'_, S> {
         dispatch.step(envelope, &mut repo).await
     }
 
+    /// The command and what it issues, in one transaction. It has come through the chain already;
+    /// what it issues has not.
     async fn in_transaction(&self, envelope: &Envelope) -> Result<Reply, Halt> {
         let together = Together::new(self.0);
         let first = together.step(envelope).await?;
@@ -98,8 +101,7 @@ pub(crate) async fn run_together<S: Store>(
     let Some(first) = envelopes.first() else {
         return Ok(Vec::new());
     };
-    let names_version = envelopes.iter().any(|envelope| envelope.options.if_version.is_some());
-    let retry = inner.dispatch.retry.for_call(names_version);
+    let retry = inner.dispatch.retry.for_commands(envelopes);
     let mut retries = 0;
     loop {
         match Together::new(inner).run_all(Vec::new(), envelopes.to_vec()).await {
@@ -161,13 +163,13 @@ impl<'a, S: Store> Together<'a, S> {
         MutexGuard::try_map(repo, Option::as_mut).map_err(|_| nothing_done())
     }
 
-    /// Runs the queue to its end, with what its commands issue, and commits.
+    /// Runs the queue to its end, with what its commands issue, and commits. Comes with the replies
+    /// of those that have run before.
     async fn run_all(
         self,
         mut replies: Vec<Reply>,
         queue: Vec<Envelope>,
     ) -> Result<Vec<Reply>, Halt> {
-        let given = queue.iter().filter(|envelope| !envelope.issued).count();
         let mut queue = VecDeque::from(queue);
         while let Some(mut envelope) = queue.pop_front() {
             let span = envelope.span();
@@ -175,7 +177,7 @@ impl<'a, S: Store> Together<'a, S> {
             replies.push(reply.map_err(|error| self.halt(error, &envelope))?);
             queue.extend(self.issued(&envelope).await);
             let (count, max) = (replies.len() + queue.len(), self.inner.dispatch.commands_max);
-            if count > max.max(given) {
+            if count > max {
                 return Err(Invalid::TooMany { what: "commands", count, max }.into());
             }
         }

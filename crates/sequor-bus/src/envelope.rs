@@ -41,7 +41,8 @@ impl Options {
 /// A command on its way through the chain.
 #[derive(Clone)]
 pub struct Envelope {
-    /// What the caller said. Middleware before tenancy may fill in the tenant.
+    /// What the caller said. Middleware before tenancy may fill in the tenant; behind idempotency
+    /// tenant and key must stay as they are.
     pub meta: Meta,
     /// How the call is to be treated.
     pub options: Options,
@@ -157,10 +158,6 @@ impl Envelope {
         Ok(*self.fingerprint.get_or_init(|| fingerprint))
     }
 
-    fn correlation_id(&self) -> CorrelationId {
-        self.meta.correlation_id.unwrap_or(CorrelationId(self.command_id.0))
-    }
-
     /// From here on tenant and key stay as they are: duplicates wait for this command under them.
     pub(crate) fn pin(&mut self, tenant: TenantId, key: IdempotencyKey) {
         self.pinned = Some((tenant, key));
@@ -178,6 +175,7 @@ impl Envelope {
         }
     }
 
+    /// The command's own checks.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         self.command.validate()
     }
@@ -200,8 +198,13 @@ impl Envelope {
         tracing::info_span!("command", name = self.name, id = %self.command_id)
     }
 
+    /// The command's stable name, as it is stored.
     pub(crate) fn command_name(&self) -> Result<Name, Invalid> {
         Name::new(self.name)
+    }
+
+    fn correlation_id(&self) -> CorrelationId {
+        self.meta.correlation_id.unwrap_or(CorrelationId(self.command_id.0))
     }
 }
 

@@ -97,7 +97,8 @@ pub(crate) fn erase<R: std::error::Error + Send + Sync + 'static>(error: Error<R
     error.map_rejection(|rejection| Error::Rejected(Rejection::new(rejection)))
 }
 
-/// An error of a store that was only read.
+/// An error of a store that was only read. Such a call has no unknown outcome, so no command is
+/// named.
 pub(crate) fn of_reading<R>(error: StoreError) -> Error<R> {
     error.for_command(CommandId(Uuid::nil()))
 }

@@ -18,30 +18,31 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// Waits for one's turn. Who has met a rival opens the lane; newcomers enter it if it is open.
-    pub(crate) async fn enter(
-        self: &Arc<Self>,
-        stream: &StreamId,
-        met_rival: bool,
-    ) -> Option<Turn> {
-        if !met_rival && self.open.load(Ordering::Acquire) == 0 {
+    /// Waits for the turn of somebody who has met a rival, and opens the lane if it is not.
+    pub(crate) async fn enter(self: &Arc<Self>, stream: &StreamId) -> Turn {
+        let lane = {
+            let mut lanes = self.lock();
+            let lane = Arc::clone(lanes.entry(stream.clone()).or_default());
+            self.open.store(lanes.len(), Ordering::Release);
+            lane
+        };
+        self.wait(lane, stream).await
+    }
+
+    /// Waits for the turn of a newcomer, if the lane is open.
+    pub(crate) async fn enter_if_open(self: &Arc<Self>, stream: &StreamId) -> Option<Turn> {
+        if self.open.load(Ordering::Acquire) == 0 {
             return None;
         }
-        let lane = self.lane(stream, met_rival)?;
+        let lane = Arc::clone(self.lock().get(stream)?);
+        Some(self.wait(lane, stream).await)
+    }
+
+    async fn wait(self: &Arc<Self>, lane: Lane, stream: &StreamId) -> Turn {
         // Who gives up waiting leaves as well, and may have been the last one in the lane.
         let mut turn = Turn { lanes: Arc::clone(self), stream: stream.clone(), turn: None };
         turn.turn = Some(lane.lock_owned().await);
-        Some(turn)
-    }
-
-    fn lane(&self, stream: &StreamId, open: bool) -> Option<Lane> {
-        let mut lanes = self.lock();
-        if !open {
-            return lanes.get(stream).map(Arc::clone);
-        }
-        let lane = Arc::clone(lanes.entry(stream.clone()).or_default());
-        self.open.store(lanes.len(), Ordering::Release);
-        Some(lane)
+        turn
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<StreamId, Lane>> {
@@ -74,7 +75,7 @@ impl Drop for Turn {
 mod tests {
     use std::future::Future;
     use std::pin::pin;
-    use std::task::{Context, Waker};
+    use std::task::{Context, Poll, Waker};
 
     use sequor_core::{AggregateId, Name, TenantId};
     use uuid::Uuid;
@@ -88,16 +89,16 @@ mod tests {
     }
 
     /// Polls once.
-    fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+    fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
     #[test]
     fn the_last_one_closes_the_lane_even_if_it_gives_up_waiting() {
         let (lanes, stream) = (Arc::new(Lanes::default()), stream());
-        let mut first = Box::pin(lanes.enter(&stream, true));
-        let std::task::Poll::Ready(Some(turn)) = poll(first.as_mut()) else { panic!("it is free") };
-        let mut second = Box::pin(lanes.enter(&stream, true));
+        let mut first = Box::pin(lanes.enter(&stream));
+        let Poll::Ready(turn) = poll(first.as_mut()) else { panic!("it is free") };
+        let mut second = Box::pin(lanes.enter(&stream));
         assert!(poll(second.as_mut()).is_pending());
         drop(turn);
         assert_eq!(lanes.open.load(Ordering::Acquire), 1);
@@ -108,7 +109,7 @@ mod tests {
     #[test]
     fn without_rivals_there_is_no_lane() {
         let (lanes, stream) = (Arc::new(Lanes::default()), stream());
-        let enters = pin!(lanes.enter(&stream, false));
-        assert!(matches!(poll(enters), std::task::Poll::Ready(None)));
+        let enters = pin!(lanes.enter_if_open(&stream));
+        assert!(matches!(poll(enters), Poll::Ready(None)));
     }
 }

@@ -32,6 +32,10 @@ pub trait Middleware: Send + Sync + 'static {
     ///
     /// # Errors
     /// Whatever the rest of the chain answers, or its own reason to stop here.
+    ///
+    /// # Cancellation
+    /// When the caller drops its future, the middleware stops at its current `await`. Behind
+    /// [`Next::run`] the command may have taken effect all the same.
     async fn handle(&self, envelope: &mut Envelope, next: Next<'_>) -> Result<Reply, Error>;
 
     /// Whether running it for a command that turns out to be a replay does no harm. Behind

@@ -21,13 +21,15 @@ impl Reply {
         Self { disposition: Disposition::Executed, record, with_output: true }
     }
 
-    /// The key was known; whether the record answers this request is still to be judged.
+    /// The key was known; whether the record answers this request, and with its output, is still
+    /// to be judged.
     pub(crate) fn replayed(record: Arc<Record>) -> Self {
         Self { disposition: Disposition::Replayed, record, with_output: false }
     }
 
-    pub(crate) fn with_output(self, with_output: bool) -> Self {
-        Self { with_output, ..self }
+    /// Lets the receipt carry the output.
+    pub(crate) fn with_output(self) -> Self {
+        Self { with_output: true, ..self }
     }
 
     /// Whether it took effect now.

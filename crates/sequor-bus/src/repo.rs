@@ -104,8 +104,8 @@ impl<S: Store> Repo<S> {
     /// 0. Loading it again gives the same one, with what has happened to it since.
     ///
     /// # Errors
-    /// [`RepoError`]: the id is none, the store cannot be read, or holds an event that this build
-    /// cannot read.
+    /// [`RepoError`]: the id breaks its rules, the store cannot be read, or it holds an event that
+    /// this build cannot read.
     pub async fn load<A: Aggregate>(&mut self, id: impl fmt::Display) -> Result<Ref<A>, RepoError> {
         let stream = self.stream::<A>(AggregateId::new(id)?)?;
         let loaded = self.load_stream(stream, None).await;
@@ -133,7 +133,8 @@ impl<S: Store> Repo<S> {
         self.entities.state(aggregate)
     }
 
-    /// The version that the aggregate was loaded at.
+    /// The version that the aggregate was loaded at, or that an earlier command of the same
+    /// transaction has left. What was emitted since is not counted.
     ///
     /// # Panics
     /// When the reference comes from another unit of work.
@@ -173,7 +174,7 @@ impl<S: Store> Repo<S> {
     /// The aggregate holds `value` in `scope`, unique in the tenant, instead of what it held there.
     ///
     /// # Errors
-    /// [`RepoError`] when scope or value are none.
+    /// [`RepoError`] when the scope or the value breaks its rules.
     ///
     /// # Panics
     /// When the reference comes from another unit of work.
@@ -191,7 +192,7 @@ impl<S: Store> Repo<S> {
     /// The aggregate lets go of what it holds in `scope`.
     ///
     /// # Errors
-    /// [`RepoError`] when the scope is none.
+    /// [`RepoError`] when the scope breaks the rules of a name.
     ///
     /// # Panics
     /// When the reference comes from another unit of work.
@@ -234,8 +235,8 @@ impl<S: Store> Repo<S> {
     }
 
     /// Issues a command: it runs after this one, in the same transaction, through the same chain.
-    /// It has the tenant, actor and correlation of this one and no key, unless `meta` names one:
-    /// a key is never inherited.
+    /// It has the tenant, actor and correlation of this one, and the given key or none: a key is
+    /// never inherited.
     ///
     /// # Errors
     /// [`RepoError`] when the command has no portable JSON.

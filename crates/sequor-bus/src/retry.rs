@@ -11,12 +11,14 @@ use crate::error::Halt;
 /// How often the bus decides again after a conflict, outside any transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Tries after the first. Default 3, 0 (off) to 100.
+    /// Tries after the first. Default 3, 0 (off) to 100; more of them make a caller under
+    /// contention wait longer before it is told.
     pub retries_max: u32,
     /// The pause before the first retry, doubled before each further one, and jittered between
-    /// half and all of it. Default 1 ms, 0 to 10 s.
+    /// half and all of it. Default 1 ms, from 0 up; `pause_max` bounds it.
     pub pause: Duration,
-    /// The longest pause. Default 100 ms.
+    /// The longest pause. Default 100 ms, 0 to 10 s; a longer one spares the store and costs the
+    /// caller.
     pub pause_max: Duration,
 }
 
@@ -31,9 +33,11 @@ impl Retry {
     /// No retries: every conflict reaches the caller.
     pub const OFF: Self = Self { retries_max: 0, ..Self::DEFAULT };
 
-    /// The policy for one call: a caller that named a version gets its conflict at once.
-    pub(crate) fn for_call(&self, if_version: bool) -> Self {
-        if if_version { Self::OFF } else { *self }
+    /// The policy for commands that share a fate: a caller that named a version gets its conflict
+    /// at once.
+    pub(crate) fn for_commands(&self, envelopes: &[Envelope]) -> Self {
+        let names_version = envelopes.iter().any(|one| one.options.if_version.is_some());
+        if names_version { Self::OFF } else { *self }
     }
 
     /// Pauses after a conflict, or gives back what cannot be tried again.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use sequor_core::ports::{Clock, HistoryRequest, Ids, Store};
 use sequor_core::{Command, Error, IdempotencyKey, Json, Meta, Receipt, Record, TenantId};
-
 use tracing::Instrument as _;
 
 use crate::batch::Batch;

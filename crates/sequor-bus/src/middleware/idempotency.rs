@@ -14,7 +14,7 @@ use crate::envelope::Envelope;
 use crate::error::is_refusal;
 use crate::reply::Reply;
 
-/// What a duplicate is told to wait that has waited in vain.
+/// How long a duplicate that has waited in vain is told to wait.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The station. A command without a key passes it untouched.

@@ -22,20 +22,20 @@ impl Judge {
     /// Answers with the record under the request's key.
     pub(super) async fn answer(&self, reply: Reply, envelope: &Envelope) -> Result<Reply, Error> {
         let record = Arc::clone(reply.record());
-        let output = self.may_see_output(&record, envelope).await?;
+        let may_see_output = self.may_see_output(&record, envelope).await?;
         if let RecordState::Reserved { lease_until, .. } = record.state {
             return Err(Error::InProgress { retry_after: until(lease_until, self.clock.now()) });
         }
         if !is_same_request(&record, envelope)? {
             return match self.settings.on_reuse {
                 OnReuse::Refuse => Err(key_reused(&record)),
-                OnReuse::NoOp => Ok(reply.with_output(false)),
+                OnReuse::NoOp => Ok(reply),
             };
         }
         match envelope.options.mode.unwrap_or(self.settings.mode) {
-            Mode::NoOp => Ok(reply.with_output(false)),
             Mode::Strict => Err(replay(&record)),
-            Mode::Output => Ok(reply.with_output(output)),
+            Mode::Output if may_see_output => Ok(reply.with_output()),
+            Mode::Output | Mode::NoOp => Ok(reply),
         }
     }
 

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use sequor_core::ports::{History, HistoryRequest, Store, Transaction};
-use sequor_core::{Aggregate, IdempotencyKey, Invalid, StoreError, StreamId, Version, fold};
+use sequor_core::{
+    Aggregate, DecodeError, IdempotencyKey, Invalid, StoreError, StoredEvent, StreamId, Version,
+    fold,
+};
 
 use super::{Ground, Ref, Repo};
 use crate::cache::Entry;
@@ -26,12 +29,7 @@ impl<S: Store> Repo<S> {
             let History { record, events } = self.history(&stream, version, key).await?;
             self.known = record;
             if let Some(last) = events.last() {
-                version = last.version;
-                state = Arc::new(
-                    fold(Arc::unwrap_or_clone(state), &events).map_err(unreadable(&stream))?,
-                );
-                let cached = Entry { version, state: Arc::clone(&state) as _ };
-                self.backing.cache.put(stream.clone(), cached);
+                (version, state) = (last.version, self.advance(&stream, state, &events)?);
             }
         } else {
             self.unchecked = true;
@@ -53,10 +51,8 @@ impl<S: Store> Repo<S> {
         let History { record, events } = self.history(&stream, version, key).await?;
         self.known = record;
         let Some(last) = events.last() else { return Ok(false) };
-        let state = self.entities.state(aggregate).clone();
-        let state = Arc::new(fold(state, &events).map_err(unreadable(&stream))?);
-        let cached = Entry { version: last.version, state: Arc::clone(&state) as _ };
-        self.backing.cache.put(stream, cached);
+        let state = Arc::new(self.entities.state(aggregate).clone());
+        let state = self.advance(&stream, state, &events)?;
         self.entities.renew(aggregate, last.version, state);
         Ok(true)
     }
@@ -85,13 +81,33 @@ impl<S: Store> Repo<S> {
         if let Ground::Speculative { retries, turn, .. } = &mut self.ground
             && turn.is_none()
         {
-            *turn = self.backing.lanes.enter(stream, *retries > 0).await;
+            let lanes = &self.backing.lanes;
+            *turn = match *retries {
+                0 => lanes.enter_if_open(stream).await,
+                _ => Some(lanes.enter(stream).await),
+            };
         }
     }
 
     /// A cached state may be behind. A decider's commit finds out, a handler's SQL would not.
     fn trusts_cache(&self) -> bool {
         matches!(self.ground, Ground::Speculative { cached: true, .. })
+    }
+
+    /// Advances a state by what has happened since, and keeps it for the commands to come.
+    fn advance<A: Aggregate>(
+        &self,
+        stream: &StreamId,
+        state: Arc<A>,
+        events: &[StoredEvent],
+    ) -> Result<Arc<A>, StoreError> {
+        let state = fold(Arc::unwrap_or_clone(state), events).map_err(unreadable(stream))?;
+        let state = Arc::new(state);
+        if let Some(last) = events.last() {
+            let entry = Entry { version: last.version, state: Arc::clone(&state) as _ };
+            self.backing.cache.put(stream.clone(), entry);
+        }
+        Ok(state)
     }
 
     async fn history(
@@ -109,7 +125,7 @@ impl<S: Store> Repo<S> {
     }
 }
 
-fn unreadable(stream: &StreamId) -> impl Fn(sequor_core::DecodeError) -> StoreError {
+fn unreadable(stream: &StreamId) -> impl Fn(DecodeError) -> StoreError {
     move |reason| StoreError::Corrupt { what: format!("events of {stream}: {reason}") }
 }
 
