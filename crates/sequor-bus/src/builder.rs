@@ -120,8 +120,8 @@ impl<S: Store> Builder<S> {
 
     /// What a known key gets. Default: see [`Idempotency`].
     pub fn idempotency(mut self, settings: Idempotency) -> Self {
-        if settings.wait > Duration::from_secs(300) {
-            self.found(BuildError::setting("idempotency.wait", "0 s to 5 min"));
+        if settings.wait_max > Duration::from_secs(300) {
+            self.found(BuildError::setting("idempotency.wait_max", "0 s to 5 min"));
         }
         self.idempotency = Some(settings);
         self

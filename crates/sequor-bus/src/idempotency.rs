@@ -16,7 +16,7 @@ pub struct Idempotency {
     pub on_reuse: OnReuse,
     /// How long a duplicate waits for the first one that runs in this process, before it gets
     /// `InProgress`. Default 5 s, 0 s to 5 min; a waiting duplicate costs memory, but no connection.
-    pub wait: Duration,
+    pub wait_max: Duration,
 }
 
 impl Default for Idempotency {
@@ -25,7 +25,7 @@ impl Default for Idempotency {
             mode: Mode::default(),
             access: ReplayAccess::default(),
             on_reuse: OnReuse::default(),
-            wait: Duration::from_secs(5),
+            wait_max: Duration::from_secs(5),
         }
     }
 }

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use sequor_core::event::EventName;
 use sequor_core::ports::{Store, Transaction};
 use sequor_core::{
-    Aggregate, AggregateId, Command, CommandId, Decision, Error, Event, IdempotencyKey, Invalid,
-    Json, Meta, Name, Record, StoreError, StreamId, TenantId, UniqueChange, UniqueKey, Version,
+    Aggregate, AggregateId, Command, CommandId, CommandMeta, Decision, Error, Event,
+    IdempotencyKey, Invalid, Json, Meta, Name, Record, StoreError, StreamId, TenantId,
+    UniqueChange, UniqueKey, Version,
 };
 
 pub(crate) use backing::Backing;
@@ -23,6 +24,7 @@ pub use entity::Ref;
 use crate::envelope::{Envelope, Options};
 use crate::error::{Halt, RepoError};
 use crate::lanes::Turn;
+use crate::route::ServiceId;
 
 /// The unit of work of a command: loads aggregates, takes in what happens to them, and makes all
 /// of it true together.
@@ -32,7 +34,8 @@ use crate::lanes::Turn;
 pub struct Repo<S: Store> {
     backing: Arc<Backing<S>>,
     ground: Ground<S>,
-    tenant: TenantId,
+    /// The command that it works for; in a shared transaction one after the other.
+    meta: CommandMeta,
     entities: Entities,
     events: Vec<(usize, EventName, Json)>,
     issued: Vec<Envelope>,
@@ -75,21 +78,21 @@ impl<S: Store> Repo<S> {
     ) -> Result<Self, Invalid> {
         let cached = retries == 0 && envelope.options.if_version.is_none();
         let ground = Ground::Speculative { retries, cached, turn: None };
-        Ok(Self::on(backing, envelope.tenant()?, ground))
+        Ok(Self::on(backing, envelope.command_meta()?, ground))
     }
 
     /// A unit of work with an open transaction.
     pub(crate) async fn open(backing: &Arc<Backing<S>>, envelope: &Envelope) -> Result<Self, Halt> {
-        let tenant = envelope.tenant()?;
+        let meta = envelope.command_meta()?;
         let transaction = backing.store.begin().await?;
-        Ok(Self::on(backing, tenant, Ground::Transaction(transaction)))
+        Ok(Self::on(backing, meta, Ground::Transaction(transaction)))
     }
 
-    fn on(backing: &Arc<Backing<S>>, tenant: TenantId, ground: Ground<S>) -> Self {
+    fn on(backing: &Arc<Backing<S>>, meta: CommandMeta, ground: Ground<S>) -> Self {
         Self {
             backing: Arc::clone(backing),
             ground,
-            tenant,
+            meta,
             entities: Entities::default(),
             events: Vec::new(),
             issued: Vec::new(),
@@ -98,6 +101,18 @@ impl<S: Store> Repo<S> {
             unchecked: false,
             known: None,
         }
+    }
+
+    /// For whom the command runs: what a handler's own rows are keyed by.
+    #[must_use]
+    pub fn tenant(&self) -> TenantId {
+        self.meta.tenant
+    }
+
+    /// Id, key, actor, correlation and time of the command.
+    #[must_use]
+    pub fn meta(&self) -> &CommandMeta {
+        &self.meta
     }
 
     /// Loads an aggregate of the command's tenant; a new one is in its default state, at version
@@ -122,6 +137,30 @@ impl<S: Store> Repo<S> {
             Ground::Transaction(transaction) => Ok(transaction.connection()),
             Ground::Speculative { .. } => Err(RepoError::without_transaction()),
         }
+    }
+
+    /// What to answer when a statement on [`Repo::connection`] has failed: a full disk is
+    /// `Unavailable`, as everywhere, a wrong statement `Corrupt`.
+    ///
+    /// ```
+    /// # use sequor_bus::{Repo, RepoError};
+    /// # use sequor_core::ports::Store;
+    /// # fn look<S: Store>(repo: &mut Repo<S>) -> Result<(), RepoError> {
+    /// # let statement = || -> Result<(), std::io::Error> { Ok(()) };
+    /// statement().map_err(|error| repo.own_rows_failed(error))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn own_rows_failed(
+        &mut self,
+        error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> RepoError {
+        let error = match &self.ground {
+            Ground::Transaction(transaction) => transaction.own_rows_failed(error.into()),
+            Ground::Speculative { .. } => return RepoError::without_transaction(),
+        };
+        self.transient |= error.is_transient();
+        RepoError::from(error)
     }
 
     /// The state of an aggregate, with all that has happened to it in this unit of work.
@@ -245,11 +284,16 @@ impl<S: Store> Repo<S> {
         command: C,
         key: Option<IdempotencyKey>,
     ) -> Result<(), RepoError> {
-        let meta = Meta { key, ..Meta::new(self.tenant) };
+        let meta = Meta { key, ..Meta::new(self.meta.tenant) };
         let envelope =
             Envelope::seal(Arc::new(command), meta, Options::default(), &self.backing.limits)?;
         self.issued.push(envelope);
         Ok(())
+    }
+
+    /// The service that this unit of work belongs to.
+    pub(crate) fn service(&self) -> ServiceId {
+        self.backing.service()
     }
 
     pub(crate) fn take_issued(&mut self) -> Vec<Envelope> {
@@ -268,7 +312,7 @@ impl<S: Store> Repo<S> {
     }
 
     fn stream<A: Aggregate>(&self, id: AggregateId) -> Result<StreamId, Invalid> {
-        Ok(StreamId { tenant: self.tenant, aggregate: Name::new(A::NAME)?, id })
+        Ok(StreamId { tenant: self.meta.tenant, aggregate: Name::new(A::NAME)?, id })
     }
 }
 

@@ -13,7 +13,7 @@ use sequor_core::{Invalid, Json};
 
 pub(crate) use decider::DeciderRoute;
 pub use handler::Handler;
-pub(crate) use handler::HandlerRoute;
+pub(crate) use handler::{HandlerRoute, ServiceId, refuse_inside};
 
 use crate::envelope::Envelope;
 use crate::error::Halt;

@@ -13,6 +13,7 @@ use crate::dispatch::{Alone, Dispatch, run_together};
 use crate::envelope::{Envelope, Options};
 use crate::error::{of_reading, typed};
 use crate::middleware::Chain;
+use crate::route::refuse_inside;
 
 /// Executes commands so that each takes effect once, whoever retries it.
 ///
@@ -74,6 +75,7 @@ impl<S: Store> CommandService<S> {
         options: Options,
     ) -> Result<Receipt<C::Output>, Error<C::Rejection>> {
         let Inner { chain, dispatch, clock, ids } = &*self.inner;
+        refuse_inside(dispatch.backing.service())?;
         let sealed = Envelope::seal(Arc::new(command), meta, options, &dispatch.backing.limits)?;
         let mut envelope = sealed.stamp(ids.next(), clock.now());
         let span = envelope.span();
@@ -93,6 +95,7 @@ impl<S: Store> CommandService<S> {
     /// As [`CommandService::execute`], for all together.
     pub async fn execute_all(&self, batch: Batch) -> Result<Vec<Receipt<Json>>, Error> {
         let Inner { dispatch, clock, ids, .. } = &*self.inner;
+        refuse_inside(dispatch.backing.service())?;
         let envelopes = batch.seal(dispatch.commands_max, &dispatch.backing.limits)?.into_iter();
         let envelopes: Vec<_> = envelopes.map(|one| one.stamp(ids.next(), clock.now())).collect();
         let replies = run_together(&self.inner, &envelopes).await?;

@@ -12,6 +12,10 @@ use crate::unique::{UniqueChange, UniqueKey};
 /// after a conflict; what it decided is thrown away when the store holds an older answer. So a
 /// retry is decided too, on the state that its first execution has left: a decider that panics
 /// there (an overflow, an index) takes the replay with it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not decide `{C}`",
+    note = "write `impl Decider<{C}> for {Self}`, where {Self} is the aggregate"
+)]
 pub trait Decider<C: Target>: Aggregate {
     /// What follows from the command in this state.
     ///

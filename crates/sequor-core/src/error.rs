@@ -14,7 +14,7 @@ use crate::names::Name;
 use crate::stream::{StreamId, Version};
 
 /// What kept a command from taking effect. Each variant says what the caller does next; each
-/// carries ids, never a message of the database.
+/// carries ids. Only `cause` and `what` may quote the driver or a projection: they are for logs.
 ///
 /// `R` is the command's own rejection; inside the chain it is erased to [`Rejection`].
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use crate::error::Invalid;
 
-/// A tenant: a UUID that is not nil. It stands in every primary key, unique key and port.
+/// A tenant: a UUID that is not nil. It stands in every row, and in every key that a caller can
+/// choose.
 ///
 /// There is no default tenant, so a forgotten one cannot turn into somebody's data.
 ///

@@ -162,13 +162,16 @@ fn stored(
 
 impl View<'_> {
     /// Reads the record under a key and the end of a stream.
-    pub(crate) fn find(&self, request: &HistoryRequest<'_>) -> Found {
+    ///
+    /// # Errors
+    /// [`Invalid::TenantsDiffer`] when the stream is another tenant's.
+    pub(crate) fn find(&self, request: &HistoryRequest<'_>) -> Result<Found, Invalid> {
+        if request.stream.is_some_and(|(stream, _)| stream.tenant != request.tenant) {
+            return Err(Invalid::TenantsDiffer);
+        }
         let record = request.key.and_then(|key| self.record(request.tenant, key));
-        let events = request
-            .stream
-            .filter(|(stream, _)| stream.tenant == request.tenant)
-            .map(|(stream, after)| self.events_after(stream, after));
-        Found { record: record.cloned(), events: events.unwrap_or_default() }
+        let events = request.stream.map(|(stream, after)| self.events_after(stream, after));
+        Ok(Found { record: record.cloned(), events: events.unwrap_or_default() })
     }
 
     fn events_after(&self, stream: &StreamId, after: Version) -> Vec<Arc<StoredEvent>> {

@@ -10,7 +10,7 @@ use crate::store::MemoryStore;
 #[async_trait]
 impl ReadHistory for MemoryStore {
     async fn history(&self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
-        let found = View { content: &self.content(), written: &[] }.find(&request);
+        let found = View { content: &self.content(), written: &[] }.find(&request)?;
         Ok(found.into_history())
     }
 }

@@ -62,12 +62,17 @@ impl Transaction for MemoryTransaction {
     }
 
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
-        let found = View { content: &self.store.content(), written: &self.written }.find(&request);
+        let found =
+            View { content: &self.store.content(), written: &self.written }.find(&request)?;
         Ok(found.into_history())
     }
 
     fn connection(&mut self) -> &mut Tables {
         &mut self.tables
+    }
+
+    fn own_rows_failed(&self, error: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
+        StoreError::Corrupt { what: format!("a handler's own rows: {error}") }
     }
 
     async fn write(
@@ -110,8 +115,8 @@ impl MemoryTransaction {
             return Err(failure.clone());
         }
         // Whoever drops this future half-way leaves half of a projection's rows behind.
-        let abandoned = "a write of this transaction was abandoned";
-        self.failure = Some(StoreError::unavailable(abandoned));
+        let what = "a write was given up half-way; the transaction cannot commit".to_owned();
+        self.failure = Some(StoreError::Corrupt { what });
         let outcome = self.judge_and_project(commit, projections).await;
         self.failure = outcome.as_ref().err().cloned();
         outcome

@@ -36,14 +36,14 @@ impl CommitCommand for SqliteStore {
             self.counts().replay();
             return Ok(Committed::Known(record));
         }
-        let deadline = Instant::now() + self.lock_timeout();
+        let deadline = Instant::now() + self.writer_wait_max();
         let (answer, mut answered) = oneshot::channel();
-        let turn = Turn::default();
+        let ticket = Ticket::default();
         let job = Job {
             bytes: bytes_of(&commit),
             commit,
             projections: projections.clone(),
-            turn: turn.clone(),
+            ticket: ticket.clone(),
             answer,
         };
         timeout_at(deadline, self.send(Request::Commit(Box::new(job))))
@@ -51,7 +51,7 @@ impl CommitCommand for SqliteStore {
             .map_err(|_| StoreError::Busy)??;
         match timeout_at(deadline, &mut answered).await {
             Ok(answer) => answer.unwrap_or(Err(StoreError::Unknown)),
-            Err(_) if turn.take() => Err(StoreError::Busy),
+            Err(_) if ticket.take() => Err(StoreError::Busy),
             Err(_) => answered.await.unwrap_or(Err(StoreError::Unknown)),
         }
     }
@@ -70,9 +70,9 @@ impl SqliteStore {
 /// Who decides about a commit in the queue: the writer, once it has taken it, or its caller, who
 /// has waited for too long. The first to take it does.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Turn(Arc<AtomicBool>);
+pub(crate) struct Ticket(Arc<AtomicBool>);
 
-impl Turn {
+impl Ticket {
     /// Whether this call was the first.
     pub(crate) fn take(&self) -> bool {
         !self.0.swap(true, Ordering::AcqRel)

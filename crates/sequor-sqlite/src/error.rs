@@ -27,10 +27,10 @@ pub enum OpenError {
         /// the file.
         lock: PathBuf,
     },
-    /// The folder cannot be used.
+    /// The file, its folder or its lock cannot be used.
     #[error("{} cannot be used: {reason}", path.display())]
-    Folder {
-        /// The file that should lie there.
+    Unusable {
+        /// The file that lies there, or should.
         path: PathBuf,
         /// What the operating system said.
         reason: std::io::Error,
@@ -92,8 +92,13 @@ pub(crate) fn commit_error(error: sqlx::Error) -> StoreError {
     store_error(error)
 }
 
-/// What a projection's error means. The database's own troubles keep their meaning.
+/// What a projection's error means.
 pub(crate) fn projection_error(name: &str, error: ProjectionError) -> StoreError {
+    user_error(&format!("projection `{name}` failed"), error)
+}
+
+/// What an error of user code means. The database's own troubles keep their meaning.
+pub(crate) fn user_error(whose: &str, error: ProjectionError) -> StoreError {
     let error = match error.downcast::<sqlx::Error>() {
         Ok(error) => store_error(*error),
         Err(error) => corrupt(error.to_string()),
@@ -101,7 +106,7 @@ pub(crate) fn projection_error(name: &str, error: ProjectionError) -> StoreError
     let StoreError::Corrupt { what } = error else {
         return error;
     };
-    corrupt(format!("projection `{name}` failed: {what}"))
+    corrupt(format!("{whose}: {what}"))
 }
 
 /// Whether a constraint refused a row: what was known before the write no longer held.
@@ -177,7 +182,7 @@ mod tests {
         for code in [5, 6, 261, 262, 517] {
             assert!(matches!(store_error(coded(code)), StoreError::Busy), "{code}");
         }
-        for code in [7, 8, 264, 520, 776, 1032, 1288, 1544, 10, 266, 522, 778, 1034, 13, 14] {
+        for code in [3, 7, 8, 264, 520, 776, 1032, 9, 10, 266, 522, 778, 1034, 13, 14, 15, 22, 23] {
             assert!(matches!(store_error(coded(code)), StoreError::Unavailable(_)), "{code}");
         }
         for code in [1, 11, 267, 26, 1299, 1555, 2067, 787, 531] {

@@ -29,3 +29,6 @@ pub use error::OpenError;
 pub use settings::{SettingsError, SqliteSettings, Synchronous};
 pub use store::{SqliteStore, Stats};
 pub use transaction::SqliteTransaction;
+
+/// The driver, in the version whose connection projections and handlers get.
+pub use sqlx;

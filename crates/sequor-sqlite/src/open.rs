@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use sequor_core::{Epoch, StoreError};
@@ -19,7 +19,12 @@ use crate::settings::{SqliteSettings, Synchronous};
 use crate::store::StoreParts;
 use crate::writer::{Writer, WriterParts};
 
-static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite");
+/// The store's own migrations, kept apart from those that a user may run on the same file.
+static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
+    let mut migrator = sqlx::migrate!("../../migrations/sqlite");
+    migrator.dangerous_set_table_name("_sequor_migrations");
+    migrator
+});
 
 /// How long a lock may still be held by a store of this process that was just dropped.
 const LOCK_TRIES: u32 = 25;
@@ -43,34 +48,42 @@ pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenErr
     let stats = Arc::default();
     let parts = WriterParts { connection, options, stats: Arc::clone(&stats), lock };
     let queue = Writer::start(parts, &settings);
-    let readers =
-        Readers::new(read_options(&settings, &path), settings.readers_max, settings.lock_timeout);
+    let readers = Readers::new(
+        read_options(&settings, &path),
+        settings.readers_max,
+        settings.writer_wait_max,
+    );
     Ok(StoreParts { queue, readers, epoch, stats })
 }
 
 /// One path for one file, whatever way leads to it, so that there is one lock.
 fn whole_path(path: &Path) -> Result<PathBuf, OpenError> {
-    let unusable = |reason| OpenError::Folder { path: path.to_owned(), reason };
     if let Ok(whole) = path.canonicalize() {
         return Ok(whole);
     }
-    let name = path.file_name().ok_or_else(|| unusable(std::io::ErrorKind::NotFound.into()))?;
+    let name =
+        path.file_name().ok_or_else(|| unusable(path, std::io::ErrorKind::NotFound.into()))?;
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    Ok(folder.canonicalize().map_err(unusable)?.join(name))
+    Ok(folder.canonicalize().map_err(|reason| unusable(path, reason))?.join(name))
+}
+
+fn unusable(path: &Path, reason: std::io::Error) -> OpenError {
+    OpenError::Unusable { path: path.to_owned(), reason }
 }
 
 /// Refuses what is there and is no database, before anything is put beside it.
 fn check_kind(path: &Path) -> Result<(), OpenError> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
-    let unusable = |reason| OpenError::Folder { path: path.to_owned(), reason };
     let Ok(kind) = path.metadata() else { return Ok(()) };
     let mut head = Vec::new();
     if kind.is_file() {
-        let file = File::open(path).map_err(unusable)?;
-        file.take(MAGIC.len() as u64).read_to_end(&mut head).map_err(unusable)?;
+        let file = File::open(path).map_err(|reason| unusable(path, reason))?;
+        file.take(MAGIC.len() as u64)
+            .read_to_end(&mut head)
+            .map_err(|reason| unusable(path, reason))?;
     }
     if kind.is_file() && (head.is_empty() || head == MAGIC) {
         return Ok(());
@@ -84,15 +97,14 @@ async fn lock(path: &Path) -> Result<File, OpenError> {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
     let lock = PathBuf::from(lock);
-    let unusable = |reason| OpenError::Folder { path: path.to_owned(), reason };
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
-    let file = options.open(&lock).map_err(unusable)?;
+    let file = options.open(&lock).map_err(|reason| unusable(path, reason))?;
     for _ in 0..LOCK_TRIES {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
-            Err(TryLockError::Error(reason)) => return Err(unusable(reason)),
+            Err(TryLockError::Error(reason)) => return Err(unusable(path, reason)),
         }
     }
     Err(OpenError::InUse { path: path.to_owned(), lock })
@@ -103,7 +115,7 @@ fn write_options(settings: &SqliteSettings, path: &Path) -> SqliteConnectOptions
         Synchronous::Full => SqliteSynchronous::Full,
         Synchronous::Normal => SqliteSynchronous::Normal,
     };
-    let options = common_options(settings, path)
+    let options = connect_options(settings, path)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(synchronous)
@@ -121,15 +133,15 @@ fn write_options(settings: &SqliteSettings, path: &Path) -> SqliteConnectOptions
 }
 
 fn read_options(settings: &SqliteSettings, path: &Path) -> SqliteConnectOptions {
-    common_options(settings, path).pragma("query_only", "ON")
+    connect_options(settings, path).pragma("query_only", "ON")
 }
 
-fn common_options(settings: &SqliteSettings, path: &Path) -> SqliteConnectOptions {
+fn connect_options(settings: &SqliteSettings, path: &Path) -> SqliteConnectOptions {
     // A negative size counts in KiB.
     let cache = format!("-{}", settings.cache_bytes_max >> 10);
     SqliteConnectOptions::new()
         .filename(path)
-        .busy_timeout(settings.lock_timeout)
+        .busy_timeout(settings.writer_wait_max)
         .pragma("cache_size", cache)
         .disable_statement_logging()
 }

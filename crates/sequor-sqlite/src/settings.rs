@@ -36,7 +36,7 @@ pub struct SqliteSettings {
     /// How long a call waits for the write connection, and the write connection for another
     /// process's lock, before it answers `Busy`. Default 5 s, 1 ms to 10 min; longer waits hide
     /// slow handlers, shorter ones refuse bursts.
-    pub lock_timeout: Duration,
+    pub writer_wait_max: Duration,
     /// Commits in one transaction at most. Default 256, 1 to 4,096; larger batches save little
     /// more and make the first of them wait longer.
     pub batch_commits_max: usize,
@@ -65,7 +65,7 @@ impl SqliteSettings {
         Self {
             path: path.into(),
             synchronous: Synchronous::Full,
-            lock_timeout: Duration::from_secs(5),
+            writer_wait_max: Duration::from_secs(5),
             batch_commits_max: 256,
             batch_bytes_max: 4 << 20,
             queue_commits_max: 1_024,
@@ -85,7 +85,7 @@ impl SqliteSettings {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let ranges = [
-            ("lock_timeout (µs)", micros(self.lock_timeout), 1_000, 600_000_000),
+            ("writer_wait_max (µs)", micros(self.writer_wait_max), 1_000, 600_000_000),
             ("batch_commits_max", count(self.batch_commits_max), 1, 4_096),
             ("batch_bytes_max", count(self.batch_bytes_max), 64 << 10, 256 << 20),
             ("queue_commits_max", count(self.queue_commits_max), 1, 65_536),

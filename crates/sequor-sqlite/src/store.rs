@@ -42,7 +42,7 @@ struct Shared {
     queue: mpsc::Sender<Request>,
     readers: Readers,
     epoch: Epoch,
-    lock_timeout: Duration,
+    writer_wait_max: Duration,
     stats: Arc<Counts>,
     /// How many commits are under way.
     company: AtomicUsize,
@@ -62,17 +62,23 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`OpenError`] says what is in the way: [`OpenError::InUse`] names the other bus's lock.
+    ///
+    /// # Cancellation
+    /// Dropping the future lets go of the file; it may have been created.
     pub async fn open(settings: SqliteSettings) -> Result<Self, OpenError> {
-        let lock_timeout = settings.lock_timeout;
+        let writer_wait_max = settings.writer_wait_max;
         let StoreParts { queue, readers, epoch, stats } = open::open(settings).await?;
         let company = AtomicUsize::new(0);
-        let shared = Shared { queue, readers, epoch, lock_timeout, stats, company };
+        let shared = Shared { queue, readers, epoch, writer_wait_max, stats, company };
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Opens a file with the default settings.
     ///
     /// # Errors
+    /// As [`SqliteStore::open`].
+    ///
+    /// # Cancellation
     /// As [`SqliteStore::open`].
     pub async fn open_path(path: impl AsRef<std::path::Path>) -> Result<Self, OpenError> {
         Self::open(SqliteSettings::new(path.as_ref())).await
@@ -145,8 +151,8 @@ impl SqliteStore {
         Company { shared: &self.shared, others }
     }
 
-    pub(crate) fn lock_timeout(&self) -> Duration {
-        self.shared.lock_timeout
+    pub(crate) fn writer_wait_max(&self) -> Duration {
+        self.shared.writer_wait_max
     }
 
     pub(crate) async fn send(&self, request: Request) -> Result<(), StoreError> {

@@ -12,7 +12,7 @@ use crate::commit::judge::{Judged, judge};
 use crate::commit::look_up::look_up;
 use crate::commit::write::write_rows;
 use crate::connection::WriteConnection;
-use crate::error::corrupt;
+use crate::error::{corrupt, user_error};
 use crate::history::read_history;
 use crate::store::SqliteStore;
 use crate::writer::{GiveBack, Lease, Request};
@@ -28,7 +28,7 @@ impl Transact for SqliteStore {
             self.send(Request::Begin(answer)).await?;
             answered.await.map_err(|_| StoreError::unavailable("the writer is gone"))?
         };
-        let lease = tokio::time::timeout(self.lock_timeout(), wait)
+        let lease = tokio::time::timeout(self.writer_wait_max(), wait)
             .await
             .map_err(|_| StoreError::Busy)??;
         Ok(SqliteTransaction { lease: Some(lease), records: Vec::new(), failure: None })
@@ -52,7 +52,7 @@ impl SqliteTransaction {
         Ok(&mut lease.connection)
     }
 
-    async fn write_unless_known(
+    async fn judge_and_write(
         &mut self,
         commit: &Commit,
         projections: &Projections<SqliteConnection>,
@@ -98,6 +98,10 @@ impl Transaction for SqliteTransaction {
         lease.connection.sqlite()
     }
 
+    fn own_rows_failed(&self, error: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
+        user_error("a handler's own rows", error)
+    }
+
     async fn write(
         &mut self,
         commit: Commit,
@@ -110,7 +114,7 @@ impl Transaction for SqliteTransaction {
             self.failure = Some(failure.clone());
             return Err(failure);
         }
-        let written = self.write_unless_known(&commit, projections).await;
+        let written = self.judge_and_write(&commit, projections).await;
         self.failure = written.as_ref().err().cloned();
         self.records.push(written?);
         Ok(())

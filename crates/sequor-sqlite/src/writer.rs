@@ -133,13 +133,13 @@ impl Writer {
     async fn gather(&mut self, first: Job) -> (Vec<Job>, Option<Request>) {
         let mut bytes = first.bytes;
         let mut jobs = Vec::with_capacity(self.answered.max(1));
-        jobs.extend(Some(first).filter(|job| job.turn.take()));
+        jobs.extend(Some(first).filter(|job| job.ticket.take()));
         let mut lingering: Option<Instant> = None;
         while jobs.len() < self.bounds.commits_max && bytes < self.bounds.bytes_max {
             match self.requests.try_recv() {
                 Ok(Request::Commit(job)) => {
                     bytes += job.bytes;
-                    jobs.extend(Some(*job).filter(|job| job.turn.take()));
+                    jobs.extend(Some(*job).filter(|job| job.ticket.take()));
                 }
                 Ok(other) => return (jobs, Some(other)),
                 Err(_) => {

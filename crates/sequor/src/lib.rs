@@ -4,6 +4,17 @@
 //! what is asked twice.
 //! *Never:* logic of its own; this crate gathers the others under one name.
 //! *Start here:* [`CommandService::execute`], and `examples/hello` for a whole program.
+//!
+//! | feature | brings |
+//! |---|---|
+//! | `memory` (default) | the store in memory, for tests and demos |
+//! | `macros` (default) | `#[derive(Command)]` and `#[derive(Event)]` |
+//! | `sqlite` | the store in one SQLite file |
+//!
+//! What a domain is made of: [`Command`], [`Event`], [`Aggregate`], [`Decider`] or [`Handler`].
+//! What a service is made of: [`Builder`], [`Middleware`], [`Authorize`], [`Filter`],
+//! [`InlineProjection`]. What comes back: [`Receipt`], or [`Error`] by what the caller does next.
+//! Authors of stores start at [`ports`].
 
 pub use sequor_core::*;
 
@@ -12,13 +23,21 @@ pub use sequor_bus::*;
 #[cfg(feature = "macros")]
 pub use sequor_macros::{Command, Event};
 
+pub use sequor_core::ports::{Clock, Denied, Ids, Store};
+
+/// The store in memory (feature `memory`, on by default).
 #[cfg(feature = "memory")]
+#[doc(inline)]
 pub use sequor_memory as memory;
+/// The store in one SQLite file (feature `sqlite`).
 #[cfg(feature = "sqlite")]
+#[doc(inline)]
 pub use sequor_sqlite as sqlite;
 
 /// For implementing the traits of this crate that have async methods.
 pub use async_trait::async_trait;
+/// For tenants, correlation and causation ids.
+pub use uuid;
 
 /// The pages of the documentation whose code must run.
 #[cfg(doctest)]
@@ -27,6 +46,8 @@ mod pages {
     struct Readme;
     #[doc = include_str!("../../../docs/guides/idempotency.md")]
     struct Idempotency;
+    #[doc = include_str!("../../../docs/guides/service.md")]
+    struct Service;
     #[doc = include_str!("../../../docs/guides/modelling.md")]
     struct Modelling;
     #[cfg(feature = "sqlite")]

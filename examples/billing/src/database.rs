@@ -42,7 +42,7 @@ impl Database {
         }
         let opened = SqliteStore::open(self.0.clone()).await;
         opened.map_err(|error| {
-            let is_folder = matches!(error, OpenError::Folder { .. });
+            let is_folder = matches!(error, OpenError::Unusable { .. });
             let error = anyhow::Error::new(error);
             let next = "make sure that the folder is there and can be written";
             if is_folder { error.context(next) } else { error }
@@ -54,7 +54,7 @@ impl Database {
         self.expect_file()?;
         let options = SqliteConnectOptions::new()
             .filename(&self.0.path)
-            .busy_timeout(self.0.lock_timeout)
+            .busy_timeout(self.0.writer_wait_max)
             .pragma("query_only", "ON");
         options.connect().await.with_context(|| format!("{self} cannot be opened"))
     }

@@ -47,7 +47,7 @@ impl Middleware for Idempotent {
             let reply = self.claim(envelope, next).await?;
             return self.answer(reply, envelope).await;
         }
-        let deadline = Instant::now() + self.judge.settings.wait;
+        let deadline = Instant::now() + self.judge.settings.wait_max;
         loop {
             match self.flights.board(id.clone()) {
                 Seat::Leader(leader) => {

@@ -8,6 +8,7 @@ use sequor_core::{Limits, Projections};
 
 use crate::cache::Cache;
 use crate::lanes::Lanes;
+use crate::route::ServiceId;
 
 /// What all units of work of a service share.
 pub(crate) struct Backing<S: Store> {
@@ -16,6 +17,13 @@ pub(crate) struct Backing<S: Store> {
     pub(crate) limits: Limits,
     pub(crate) cache: Cache,
     pub(crate) lanes: Arc<Lanes>,
+}
+
+impl<S: Store> Backing<S> {
+    /// Its address: no other service has it as long as this one lives.
+    pub(crate) fn service(&self) -> ServiceId {
+        ServiceId(std::ptr::from_ref(self).addr())
+    }
 }
 
 impl<S: Store> fmt::Debug for Backing<S> {

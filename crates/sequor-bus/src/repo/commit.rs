@@ -59,7 +59,7 @@ impl<S: Store> Repo<S> {
         };
         let events = std::mem::take(&mut self.events).into_iter().map(place);
         let draft = CommitDraft {
-            meta: envelope.command_meta()?,
+            meta: self.meta.clone(),
             name: envelope.command_name()?,
             payload: envelope.payload().clone(),
             fingerprint: envelope.meta.key.is_some().then(|| envelope.fingerprint()).transpose()?,

@@ -60,9 +60,10 @@ impl<S: Store> Repo<S> {
     /// Claims the command's key in the open transaction; halts with its record where it is known.
     /// A decider's claim is part of its commit instead.
     pub(crate) async fn claim(&mut self, envelope: &Envelope) -> Result<(), Halt> {
-        if envelope.tenant()? != self.tenant {
+        if envelope.tenant()? != self.meta.tenant {
             return Err(Invalid::TenantsDiffer.into());
         }
+        self.meta = envelope.command_meta()?;
         let (Some(key), Ground::Transaction(transaction)) = (&envelope.meta.key, &mut self.ground)
         else {
             return Ok(());
@@ -70,7 +71,7 @@ impl<S: Store> Repo<S> {
         if self.claimed == Some(envelope.command_id()) {
             return Ok(());
         }
-        if let Some(record) = transaction.claim(self.tenant, key).await? {
+        if let Some(record) = transaction.claim(self.meta.tenant, key).await? {
             return Err(Halt::Known(Box::new(record)));
         }
         self.claimed = Some(envelope.command_id());
@@ -116,7 +117,7 @@ impl<S: Store> Repo<S> {
         after: Version,
         key: Option<&IdempotencyKey>,
     ) -> Result<History, StoreError> {
-        let tenant = self.tenant;
+        let tenant = self.meta.tenant;
         let request = HistoryRequest { tenant, key, stream: Some((stream, after)) };
         match &mut self.ground {
             Ground::Speculative { .. } => self.backing.store.history(request).await,

@@ -16,6 +16,12 @@ use crate::repo::Repo;
 ///
 /// The key was claimed before, in the same transaction. The handler may be run again after a
 /// conflict, so it calls nobody outside.
+///
+/// Write `#[sequor::async_trait]` above the `impl`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not handle `{C}` on this store",
+    note = "write `#[async_trait] impl<S: Store> Handler<{C}, S> for {Self}`"
+)]
 #[async_trait]
 pub trait Handler<C: Command, S: Store>: Send + Sync + 'static {
     /// Handles the command.
@@ -34,6 +40,24 @@ pub trait Handler<C: Command, S: Store>: Send + Sync + 'static {
     ) -> Result<C::Output, Error<C::Rejection>>;
 }
 
+tokio::task_local! {
+    /// The service for which a handler works in this task.
+    static INSIDE: ServiceId;
+}
+
+/// Tells services apart, as long as they live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ServiceId(pub(crate) usize);
+
+/// Refuses to execute a command inside a handler of the same service. Its transaction is open, and
+/// where there is one writer the command would wait for itself.
+pub(crate) fn refuse_inside(service: ServiceId) -> Result<(), Invalid> {
+    match INSIDE.try_with(|inside| *inside == service) {
+        Ok(true) => Err(Invalid::InsideHandler),
+        Ok(false) | Err(_) => Ok(()),
+    }
+}
+
 /// The route of commands `C` to their handler.
 pub(crate) struct HandlerRoute<H, C>(pub(crate) H, pub(crate) PhantomData<fn() -> C>);
 
@@ -48,7 +72,8 @@ impl<S: Store, C: Command, H: Handler<C, S>> Route<S> for HandlerRoute<H, C> {
             return Err(Invalid::IfVersionWithoutDecider.into());
         }
         let command = envelope.command::<C>().ok_or_else(foreign_command)?;
-        let output = self.0.handle(command, repo).await.map_err(|error| repo.halt(erase(error)))?;
+        let handled = INSIDE.scope(repo.service(), self.0.handle(command, repo)).await;
+        let output = handled.map_err(|error| repo.halt(erase(error)))?;
         Ok(Json::of(&output)?)
     }
 }

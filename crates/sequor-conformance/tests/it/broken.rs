@@ -11,8 +11,8 @@ use sequor_core::ports::{
     Transaction,
 };
 use sequor_core::{
-    Commit, Epoch, IdempotencyKey, Partition, Position, ProjectionError, Projections, Record,
-    StoreError, StoredEvent, StreamId, TenantId,
+    Commit, Epoch, IdempotencyKey, Invalid, Partition, Position, ProjectionError, Projections,
+    Record, StoreError, StoredEvent, StreamId, TenantId,
 };
 use sequor_memory::{MemoryStore, MemoryTransaction, Tables};
 
@@ -182,17 +182,20 @@ struct LookUp {
 }
 
 impl LookUp {
-    fn of(fault: &dyn Fault, request: &HistoryRequest<'_>) -> Self {
+    fn of(fault: &dyn Fault, request: &HistoryRequest<'_>) -> Result<Self, StoreError> {
+        if request.stream.is_some_and(|(stream, _)| stream.tenant != request.tenant) {
+            return Err(Invalid::TenantsDiffer.into());
+        }
         let after = |after| match fault.reads_from_the_beginning() {
             true => sequor_core::Version::NONE,
             false => after,
         };
-        let stream = request.stream.filter(|(stream, _)| stream.tenant == request.tenant);
-        Self {
+        let stream = |(stream, from)| (fault.looks_up_stream(stream), after(from));
+        Ok(Self {
             tenant: request.tenant,
             key: request.key.map(|key| fault.looks_up_key(key)),
-            stream: stream.map(|(stream, from)| (fault.looks_up_stream(stream), after(from))),
-        }
+            stream: request.stream.map(stream),
+        })
     }
 
     fn record(&self) -> HistoryRequest<'_> {
@@ -211,7 +214,7 @@ impl LookUp {
 #[async_trait]
 impl ReadHistory for Broken {
     async fn history(&self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
-        let look_up = LookUp::of(&*self.fault, &request);
+        let look_up = LookUp::of(&*self.fault, &request)?;
         let record = self.store.history(look_up.record()).await?.record;
         let events = self.store.history(look_up.events()).await?.events;
         Ok(self.show(&request, History { record, events }))
@@ -298,7 +301,7 @@ impl Transaction for BrokenTransaction {
     }
 
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
-        let look_up = LookUp::of(&*self.broken.fault, &request);
+        let look_up = LookUp::of(&*self.broken.fault, &request)?;
         let record = self.open().history(look_up.record()).await?.record;
         let events = self.open().history(look_up.events()).await?.events;
         Ok(self.broken.show(&request, History { record, events }))
@@ -306,6 +309,10 @@ impl Transaction for BrokenTransaction {
 
     fn connection(&mut self) -> &mut Tables {
         self.open().connection()
+    }
+
+    fn own_rows_failed(&self, error: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
+        StoreError::Corrupt { what: error.to_string() }
     }
 
     async fn write(

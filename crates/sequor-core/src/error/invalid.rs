@@ -32,6 +32,12 @@ pub enum Invalid {
     /// A middleware behind idempotency has changed the tenant or the key.
     #[error("a middleware changed the tenant or the key behind idempotency; place it before")]
     MetaChanged,
+    /// A handler executes a command on the service that it works for.
+    #[error(
+        "a handler executes a command on its own service, whose transaction it holds; \
+         issue it: `repo.issue(command, key)`"
+    )]
+    InsideHandler,
     /// A name breaks its rules.
     #[error("`{name}` is no name: it takes 1 to {} visible ASCII characters", Name::BYTES_MAX)]
     Name {

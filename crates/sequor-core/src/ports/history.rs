@@ -36,7 +36,8 @@ pub trait ReadHistory: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`], or [`StoreError::Corrupt`] when a row cannot be read or the
-    /// versions of the stream have a hole.
+    /// versions of the stream have a hole. [`StoreError::Invalid`] when the stream is another
+    /// tenant's than the request.
     ///
     /// # Cancellation
     /// Nothing is written, so nothing remains.

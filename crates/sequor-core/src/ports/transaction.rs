@@ -56,6 +56,10 @@ pub trait Transaction: Send + 'static {
     /// The connection, for the handler's own rows.
     fn connection(&mut self) -> &mut Self::Connection;
 
+    /// What an error means that the handler met on the connection: the store's own troubles keep
+    /// their meaning, anything else is [`StoreError::Corrupt`].
+    fn own_rows_failed(&self, error: Box<dyn std::error::Error + Send + Sync>) -> StoreError;
+
     /// Writes one command with all that follows from it; several commands may share a
     /// transaction. Nothing of it is visible to others before [`Transaction::commit`].
     ///

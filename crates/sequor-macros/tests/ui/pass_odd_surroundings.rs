@@ -7,11 +7,8 @@
 use ::sequor_macros::{Command, Event};
 use ::serde::{Deserialize, Serialize};
 
-#[expect(dead_code, reason = "it only takes the name")]
 pub struct Result;
-#[expect(dead_code, reason = "it only takes the name")]
 pub struct Option;
-#[expect(dead_code, reason = "it only takes the name")]
 pub struct String;
 
 macro_rules! declare {
@@ -46,6 +43,7 @@ macro_rules! declare {
 declare!(Event1 { Old, New }, Command1 { account });
 
 fn main() {
+    let _: (Result, Option, String) = (Result, Option, String);
     use ::sequor_core::{Command, Event, Target};
 
     let event = Event1::New { payload: 1 };

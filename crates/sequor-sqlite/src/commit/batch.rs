@@ -10,7 +10,7 @@ use sequor_core::{Commit, Projections, StoreError};
 use sqlx::SqliteConnection;
 use tokio::sync::oneshot;
 
-use super::Turn;
+use super::Ticket;
 use super::judge::{Judged, Numbered, judge, stored_events};
 use super::ledger::BatchLedger;
 use super::look_up::look_up;
@@ -26,7 +26,7 @@ pub(crate) struct Job {
     pub(crate) commit: Commit,
     pub(crate) projections: Projections<SqliteConnection>,
     pub(crate) bytes: usize,
-    pub(crate) turn: Turn,
+    pub(crate) ticket: Ticket,
     pub(crate) answer: oneshot::Sender<Result<Committed, StoreError>>,
 }
 

@@ -1,7 +1,7 @@
 //! Judges commits in order, and numbers those that may become true.
 
 use sequor_core::admission::{Admission, admit};
-use sequor_core::{Commit, Position, Record, RecordState, StoreError, StoredEvent, StreamVersion};
+use sequor_core::{Commit, Invalid, Name, NewEvent, Position, Record, StoreError, StoredEvent};
 
 use super::ledger::BatchLedger;
 use crate::connection::Counters;
@@ -38,27 +38,10 @@ pub(crate) fn judge(commit: &Commit, ledger: &mut BatchLedger, counters: &mut Co
     let first_position = counters.position + 1;
     counters.number += 1;
     counters.position += commit.events.len() as u64;
-    let record = record_of(commit, counters.position);
+    let last = (!commit.events.is_empty()).then(|| Position::new(counters.position));
+    let record = commit.record(last);
     ledger.apply(commit, unique, &record);
     Judged::Fresh(Numbered { number: counters.number, first_position, record })
-}
-
-fn record_of(commit: &Commit, last_position: u64) -> Record {
-    let version = |write: &sequor_core::StreamWrite| StreamVersion {
-        stream: write.stream.clone(),
-        version: write.next,
-    };
-    Record {
-        command_id: commit.meta.command_id,
-        command_name: commit.name.clone(),
-        fingerprint: commit.fingerprint,
-        actor: commit.meta.actor.clone(),
-        recorded_at: commit.meta.time,
-        streams: commit.streams.iter().map(version).collect(),
-        position: (!commit.events.is_empty()).then(|| Position::new(last_position)),
-        output: commit.output.clone(),
-        state: RecordState::Completed,
-    }
 }
 
 /// A commit's events as they will be stored.
@@ -69,13 +52,13 @@ pub(crate) fn stored_events(
     commit: &Commit,
     first_position: u64,
 ) -> Result<Vec<StoredEvent>, StoreError> {
-    let store = |(position, event): (u64, &sequor_core::NewEvent)| {
+    let store = |(position, event): (u64, &NewEvent)| {
         let write = commit.streams.get(event.stream);
         Ok(StoredEvent {
             position: Position::new(position),
-            stream: write.ok_or(sequor_core::Invalid::EventWithoutStream)?.stream.clone(),
+            stream: write.ok_or(Invalid::EventWithoutStream)?.stream.clone(),
             version: event.version,
-            name: sequor_core::Name::new(event.name.name)?,
+            name: Name::new(event.name.name)?,
             schema_version: event.name.schema_version,
             payload: event.payload.clone(),
             meta: commit.meta.clone(),

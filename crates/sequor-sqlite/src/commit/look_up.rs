@@ -89,10 +89,7 @@ fn wanted<T>(wanted: &[T], append: impl Fn(&mut Rows, &T)) -> String {
 }
 
 fn stream_row(rows: &mut Rows, stream: &StreamId) {
-    rows.row()
-        .uuid(stream.tenant.as_uuid())
-        .text(stream.aggregate.as_str())
-        .text(stream.id.as_str());
+    rows.stream(stream);
 }
 
 fn at<T>(list: &[T], place: usize) -> Result<&T, StoreError> {

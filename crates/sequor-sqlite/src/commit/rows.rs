@@ -1,6 +1,7 @@
-//! Rows as one JSON array of arrays, which `json_each` takes apart: a statement costs a trip to
+//! Rows as one JSON array of arrays, which `jsonb_each` takes apart: a statement costs a trip to
 //! the connection's thread, so one carries the rows of a whole batch.
 
+use sequor_core::StreamId;
 use uuid::Uuid;
 
 /// Rows under construction.
@@ -23,6 +24,12 @@ impl Rows {
         }
         self.0.push(b'[');
         Columns(&mut self.0)
+    }
+
+    /// Appends a row that begins with a stream.
+    pub(crate) fn stream(&mut self, stream: &StreamId) -> Columns<'_> {
+        let columns = self.row().uuid(stream.tenant.as_uuid());
+        columns.text(stream.aggregate.as_str()).text(stream.id.as_str())
     }
 
     /// The JSON text.

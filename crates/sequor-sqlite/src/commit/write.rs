@@ -1,7 +1,7 @@
 //! Writes the rows of a batch: one trip, one statement a table, however many commits.
 
 use futures_util::TryStreamExt;
-use sequor_core::{Commit, StoreError, StreamId};
+use sequor_core::{Commit, Invalid, StoreError};
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Either, Executor, Sqlite, SqliteConnection};
 
@@ -124,7 +124,7 @@ fn bind(
     }
     let mut versions = Rows::new();
     for (stream, version) in ledger.moved_versions() {
-        stream_columns(&mut versions, stream).number(version.get());
+        versions.stream(stream).number(version.get());
     }
     let query = sqlx::query(sql)
         .bind(ledger.data_version)
@@ -150,13 +150,6 @@ fn bind(
     Ok(query.bind(releases.into_text()).bind(claims.into_text()))
 }
 
-fn stream_columns<'r>(rows: &'r mut Rows, stream: &StreamId) -> super::rows::Columns<'r> {
-    rows.row()
-        .uuid(stream.tenant.as_uuid())
-        .text(stream.aggregate.as_str())
-        .text(stream.id.as_str())
-}
-
 /// The rows of a batch, table by table.
 #[derive(Debug)]
 struct BatchRows {
@@ -178,7 +171,7 @@ impl BatchRows {
         }
         for (position, event) in (numbered.first_position..).zip(&commit.events) {
             let write = commit.streams.get(event.stream);
-            let stream = &write.ok_or(sequor_core::Invalid::EventWithoutStream)?.stream;
+            let stream = &write.ok_or(Invalid::EventWithoutStream)?.stream;
             self.events
                 .row()
                 .number(position)

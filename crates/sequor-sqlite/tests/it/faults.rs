@@ -70,7 +70,7 @@ async fn a_file_that_was_moved_away_is_unavailable_until_it_is_back() {
 #[tokio::test]
 async fn another_writer_makes_us_busy_for_a_bounded_time() {
     let fixture = Fixture::with(|mut settings| {
-        settings.lock_timeout = Duration::from_millis(50);
+        settings.writer_wait_max = Duration::from_millis(50);
         settings
     })
     .await;
@@ -122,7 +122,7 @@ async fn dropped_reads_lose_no_connection() {
     use sequor_core::ports::{HistoryRequest, ReadHistory};
     let fixture = Fixture::with(|mut settings| {
         settings.readers_max = 1;
-        settings.lock_timeout = Duration::from_millis(500);
+        settings.writer_wait_max = Duration::from_millis(500);
         settings
     })
     .await;

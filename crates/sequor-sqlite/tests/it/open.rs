@@ -90,7 +90,7 @@ async fn settings_are_checked_before_anything_is_touched() {
         SqliteStore::open_path(":memory:").await.unwrap_err().to_string().contains("memory store")
     );
     let nowhere = SqliteStore::open_path(folder.path().join("no/such/folder.db")).await;
-    assert!(matches!(nowhere, Err(OpenError::Folder { .. })));
+    assert!(matches!(nowhere, Err(OpenError::Unusable { .. })));
 }
 
 #[tokio::test]
@@ -148,4 +148,20 @@ async fn a_store_opens_in_any_task() {
     ().open(&path).await.close().await;
     let opened = tokio::spawn(async move { SqliteStore::open_path(path).await });
     opened.await.unwrap().unwrap().close().await;
+}
+
+#[tokio::test]
+async fn migrations_of_the_users_own_live_beside_the_stores() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    SqliteStore::open_path(&path).await.unwrap().close().await;
+    let migrations = folder.path().join("migrations");
+    std::fs::create_dir(&migrations).unwrap();
+    std::fs::write(migrations.join("20260101_seats.sql"), "CREATE TABLE seats (seat TEXT)")
+        .unwrap();
+    let own = sqlx::migrate::Migrator::new(migrations).await.unwrap();
+    let mut raw = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
+    own.run(&mut raw).await.unwrap();
+    SqliteStore::open_path(&path).await.unwrap().close().await;
+    own.run(&mut raw).await.unwrap();
 }

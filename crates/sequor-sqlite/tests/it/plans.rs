@@ -3,7 +3,7 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::support::*;
 
 /// Every statement that runs on tables which grow.
-const STATEMENTS: [(&str, &str); 14] = [
+const STATEMENTS: [(&str, &str); 16] = [
     ("history", include_str!("../../src/sql/history.sql")),
     ("history_record", include_str!("../../src/sql/history_record.sql")),
     ("history_events", include_str!("../../src/sql/history_events.sql")),
@@ -18,6 +18,8 @@ const STATEMENTS: [(&str, &str); 14] = [
     ("insert_events", include_str!("../../src/sql/insert_events.sql")),
     ("write_versions", include_str!("../../src/sql/write_versions.sql")),
     ("release_unique", include_str!("../../src/sql/release_unique.sql")),
+    ("claim_unique", include_str!("../../src/sql/claim_unique.sql")),
+    ("check_unchanged", include_str!("../../src/sql/check_unchanged.sql")),
 ];
 
 /// What may be scanned: a list that the statement was given, a row of constants, and the few rows

@@ -147,10 +147,10 @@ fn idempotency_without_tenancy_is_refused() {
 #[test]
 fn settings_out_of_range_are_refused() {
     let long = Duration::from_secs(301);
-    let wait = Idempotency { wait: long, ..Idempotency::default() };
+    let wait = Idempotency { wait_max: long, ..Idempotency::default() };
     assert_eq!(
         said(builder().idempotency(wait)),
-        "`idempotency.wait` is out of range: take 0 s to 5 min"
+        "`idempotency.wait_max` is out of range: take 0 s to 5 min"
     );
     for retry in [
         Retry { retries_max: 101, ..Retry::DEFAULT },

@@ -219,7 +219,7 @@ async fn two_requests_under_one_key_at_once_run_one_of_them<H: Home>(store: Watc
 }
 
 async fn a_duplicate_does_not_wait_where_waiting_is_switched_off<H: Home>(store: Watched<H>) {
-    let settings = Idempotency { wait: Duration::ZERO, ..Idempotency::default() };
+    let settings = Idempotency { wait_max: Duration::ZERO, ..Idempotency::default() };
     let bank = bank(&store).idempotency(settings).build().unwrap();
     open(&bank, &["a"]).await;
     store.watch.close_gate(Door::Commit);

@@ -1,10 +1,10 @@
 //! Handlers: several aggregates, rows of their own, all of it together or nothing.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use sequor::ports::ReadLog;
-use sequor::{Error, Partition, Position, Repo, Version};
+use sequor::{Error, Invalid, Partition, Position, Repo, Version};
 use sequor_testkit::{Scenario, assert_once};
 
 use crate::bank::{Account, Happened, Refused, bank, cents, deposit, keyed, meta, open, tenant};
@@ -24,6 +24,7 @@ on_every_store!(
     a_handler_sees_at_once_what_deciders_did,
     a_decider_has_no_connection_and_a_handler_may_use_every_method,
     versions_are_those_that_were_loaded,
+    a_handler_that_executes_on_its_own_service_is_told_at_once,
 );
 
 /// Moves money from one account to another, and counts it in rows of its own.
@@ -182,4 +183,20 @@ async fn versions_are_those_that_were_loaded<H: Home>(store: Watched<H>) {
         let receipt = bank.execute(run(&[], 0), meta()).await.unwrap();
         assert_eq!(receipt.output, Some(expected));
     }
+}
+
+async fn a_handler_that_executes_on_its_own_service_is_told_at_once<H: Home>(store: Watched<H>) {
+    let own: Arc<OnceLock<Bank<H>>> = Arc::default();
+    let inside = Arc::clone(&own);
+    let handler = doing(move |_: &Run, _: &mut Repo<Watched<H>>| -> Handling<'_, Run> {
+        let bank = inside.get().unwrap().clone();
+        Box::pin(async move {
+            let refused = bank.execute(deposit("a", 1), meta()).await.unwrap_err();
+            assert!(matches!(refused, Error::Invalid(Invalid::InsideHandler)), "{refused:?}");
+            Ok(0)
+        })
+    });
+    let bank = bank(&store).handler::<Run>(handler).build().unwrap();
+    own.set(bank.clone()).unwrap();
+    assert!(bank.execute(run(&[], 0), meta()).await.unwrap().is_executed());
 }

@@ -242,6 +242,10 @@ impl<T: Transaction> Transaction for WatchedTransaction<T> {
         self.inner.connection()
     }
 
+    fn own_rows_failed(&self, error: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
+        self.inner.own_rows_failed(error)
+    }
+
     async fn write(
         &mut self,
         commit: Commit,

@@ -11,7 +11,7 @@ use sequor::sqlite::SqliteStore;
 use super::domain::{Keys, service};
 use super::load::Load;
 use super::raw;
-use super::report::{Report, median, rate, ratio};
+use super::report::{Report, median, rate, ratio, table};
 use super::suite::Deposits;
 
 const FEW: u64 = 1_000;
@@ -39,8 +39,7 @@ pub(super) async fn run(report: &mut Report, load: Load) -> Result<()> {
         "Keyed deposits on SQLite by 32 callers, hot aggregates, synchronous=FULL: what a command \
          costs at 1,000,000 stored keys, in terms of its cost at 1,000. Median of three \
          alternating rounds.",
-        &["keys", "cost", "at 1,000 /s", "at 1,000,000 /s"],
-        rows,
+        table(&["keys", "cost", "at 1,000 /s", "at 1,000,000 /s"], rows),
     );
     Ok(())
 }

@@ -12,19 +12,8 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Adds a table with a sentence that says how to read it.
-    pub(super) fn add(
-        &mut self,
-        title: &str,
-        reading: &str,
-        head: &[&str],
-        rows: Vec<Vec<String>>,
-    ) {
-        let mut table = Table::new();
-        table.load_style(ASCII_MARKDOWN).set_header(head).add_rows(rows);
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+    /// Adds a table with a sentence that says how to read it, and prints it.
+    pub(super) fn add(&mut self, title: &str, reading: &str, table: Table) {
         println!("\n{title}\n{reading}\n{table}");
         self.sections.push((title.to_owned(), reading.to_owned(), table));
     }
@@ -41,6 +30,16 @@ impl Report {
         }
         page
     }
+}
+
+/// A table: words to the left, figures to the right.
+pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) -> Table {
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN).set_header(head).add_rows(rows);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
 }
 
 /// A ratio, as people read it.

@@ -13,7 +13,7 @@ use sequor::sqlite::SqliteStore;
 
 use super::domain::{Deposit, Keys, service, tenant};
 use super::load::{Figure, Load, Work};
-use super::report::{Report, median, micros, rate, ratio};
+use super::report::{Report, median, micros, rate, ratio, table};
 use super::{Arguments, Part, growth, raw};
 use crate::workspace::Workspace;
 
@@ -90,8 +90,7 @@ async fn memory(report: &mut Report, duration: Duration) -> Result<()> {
         "Memory, on one core",
         "Deposits on 1,000 accounts; one thread runs callers and store. Hot: the account is in \
          the bus's cache. Cold: it is folded from its events each time.",
-        &HEAD,
-        rows,
+        table(&HEAD, rows),
     );
     Ok(())
 }
@@ -111,8 +110,7 @@ async fn sqlite(report: &mut Report, duration: Duration) -> Result<()> {
     report.add(
         "SQLite, synchronous=FULL",
         "Deposits on 1,000 accounts in one file on disk; hot and cold as in memory.",
-        &HEAD,
-        rows,
+        table(&HEAD, rows),
     );
     Ok(())
 }
@@ -224,8 +222,7 @@ async fn limits(report: &mut Report, duration: Duration) -> Result<()> {
         "Keyed deposits on 1,000 hot accounts, synchronous=FULL, against a bare sqlx loop that \
          writes the same rows (command, event, version, key) statement by statement, one command \
          or fifty in a transaction. Medians of three alternating rounds.",
-        &["what", "to 1 a transaction", "to 50 a transaction", "commands /s"],
-        rows,
+        table(&["what", "to 1 a transaction", "to 50 a transaction", "commands /s"], rows),
     );
     Ok(())
 }
@@ -275,8 +272,7 @@ async fn replay(report: &mut Report, duration: Duration) -> Result<()> {
         "A replay beside a primary-key read",
         "What a replay of a keyed deposit on a hot account costs, in terms of a bare sqlx read of \
          its key. Medians of three alternating rounds.",
-        &["callers", "cost", "reads /s", "replays /s"],
-        rows,
+        table(&["callers", "cost", "reads /s", "replays /s"], rows),
     );
     Ok(())
 }
