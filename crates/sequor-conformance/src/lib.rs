@@ -3,7 +3,7 @@
 //! *For:* authors of drivers. Write a [`Harness`], add one line, and each behaviour becomes a test
 //! of its own in your crate:
 //!
-//! ```ignore
+//! ```text
 //! // tests/it/conformance.rs
 //! sequor_conformance::conformance!(MyHarness::new());
 //! ```

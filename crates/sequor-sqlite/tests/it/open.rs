@@ -1,6 +1,8 @@
 use sequor_core::ports::{ReadLog, Store};
 use sequor_core::{Partition, Position, StoreError};
 use sequor_sqlite::{OpenError, SqliteSettings, SqliteStore};
+use sqlx::ConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::support::*;
 
