@@ -62,8 +62,9 @@ impl Retry {
     fn pause_before(&self, retry: u32, command: Uuid) -> Duration {
         let doubled = self.pause.saturating_mul(1_u32.checked_shl(retry - 1).unwrap_or(u32::MAX));
         let longest = doubled.min(self.pause_max);
+        // Of an id's low half, the six lowest bytes are chance in every version of UUID.
         let (_, low) = command.as_u64_pair();
-        let parts = u32::try_from(low.rotate_left(retry * 8) % 256).unwrap_or_default();
+        let parts = u32::try_from((low >> (8 * (retry % 6))) % 256).unwrap_or_default();
         longest / 2 + longest / 512 * parts
     }
 }
@@ -71,5 +72,31 @@ impl Retry {
 impl Default for Retry {
     fn default() -> Self {
         Self::DEFAULT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_their_bound_and_rivals_part_ways() {
+        let rivals: Vec<Uuid> =
+            (0..64_u128).map(|n| Uuid::from_u128(n * 0x9e37_79b9_7f4a_7c15)).collect();
+        for retry in 1..=200 {
+            let doubled = 1_u32.checked_shl(retry - 1).map_or(u32::MAX, |n| n.min(100));
+            let longest = Duration::from_millis(doubled.min(100).into());
+            let pauses: Vec<Duration> =
+                rivals.iter().map(|id| Retry::DEFAULT.pause_before(retry, *id)).collect();
+            assert!(pauses.iter().all(|pause| (longest / 2..=longest).contains(pause)), "{retry}");
+            let different: std::collections::BTreeSet<_> = pauses.iter().collect();
+            assert!(different.len() > 32, "{retry}: {} of 64", different.len());
+        }
+    }
+
+    #[test]
+    fn no_pause_stays_none() {
+        let at_once = Retry { pause: Duration::ZERO, ..Retry::DEFAULT };
+        assert_eq!(at_once.pause_before(5, Uuid::from_u128(7)), Duration::ZERO);
     }
 }
