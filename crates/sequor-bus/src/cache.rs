@@ -34,6 +34,10 @@ impl Cache {
         Some((version, state.downcast().ok()?))
     }
 
+    pub(crate) fn forget(&self, stream: &StreamId) {
+        self.entries.remove(stream);
+    }
+
     pub(crate) fn put(&self, stream: StreamId, entry: Entry) {
         self.entries.insert(stream, entry);
     }

@@ -16,7 +16,7 @@ use crate::error::{Halt, is_refusal, of_reading};
 use crate::middleware::End;
 use crate::reply::Reply;
 use crate::repo::{Backing, Repo};
-use crate::retry::Retry;
+use crate::retry::{Retry, Tries};
 use crate::route::Routes;
 use crate::service::Inner;
 
@@ -51,11 +51,11 @@ pub(crate) struct Alone<'a, S: Store>(pub(crate) &'a Inner<S>);
 impl<S: Store> End for Alone<'_, S> {
     async fn run(&self, envelope: &mut Envelope) -> Result<Reply, Error> {
         let retry = self.0.dispatch.retry.for_commands(slice::from_ref(envelope));
-        let mut retries = 0;
+        let mut tries = Tries::default();
         loop {
-            match self.attempt(envelope, retries).await {
+            match self.attempt(envelope, tries).await {
                 Ok(reply) => return Ok(reply),
-                Err(halt) => match retry.pause_after(halt, &mut retries, envelope).await {
+                Err(halt) => match retry.pause_after(halt, &mut tries, envelope).await {
                     Ok(()) => {}
                     Err(halt) => return answer(halt, envelope),
                 },
@@ -72,13 +72,13 @@ impl<S: Store> End for Alone<'_, S> {
 }
 
 impl<S: Store> Alone<'_, S> {
-    async fn attempt(&self, envelope: &Envelope, retries: u32) -> Result<Reply, Halt> {
+    async fn attempt(&self, envelope: &Envelope, tries: Tries) -> Result<Reply, Halt> {
         let Inner { dispatch, .. } = self.0;
         let route = dispatch.routes.find(envelope.name())?;
-        if route.needs_transaction() || retries >= OPTIMISTIC_TRIES {
+        if route.needs_transaction() || tries.conflicts >= OPTIMISTIC_TRIES {
             return self.in_transaction(envelope).await;
         }
-        let mut repo = Repo::speculative(&dispatch.backing, envelope, retries)?;
+        let mut repo = Repo::speculative(&dispatch.backing, envelope, tries)?;
         dispatch.step(envelope, &mut repo).await
     }
 
@@ -102,14 +102,14 @@ pub(crate) async fn run_together<S: Store>(
         return Ok(Vec::new());
     };
     let retry = inner.dispatch.retry.for_commands(envelopes);
-    let mut retries = 0;
+    let mut tries = Tries::default();
     loop {
         match Together::new(inner).run_all(Vec::new(), envelopes.to_vec()).await {
             Ok(mut replies) => {
                 replies.truncate(envelopes.len());
                 return Ok(replies);
             }
-            Err(halt) => match retry.pause_after(halt, &mut retries, first).await {
+            Err(halt) => match retry.pause_after(halt, &mut tries, first).await {
                 Ok(()) => {}
                 Err(halt) => return answer(halt, first).map(|reply| vec![reply]),
             },

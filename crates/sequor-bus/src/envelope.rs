@@ -104,6 +104,8 @@ impl Envelope {
         self.meta.actor.clone_from(&parent.meta.actor);
         self.meta.correlation_id = Some(parent.correlation_id());
         self.meta.causation_id = Some(parent.command_id.0);
+        // Nobody outside waits for this answer: a key that is known means that it has been done.
+        self.options.mode = Some(Mode::NoOp);
         (self.shared, self.issued) = (true, true);
         self
     }

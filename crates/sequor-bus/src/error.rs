@@ -26,6 +26,15 @@ impl Halt {
             Self::Failed(error) => matches!(error, Error::Conflict { .. }),
         }
     }
+
+    /// Whether somebody else has changed the aggregate.
+    pub(crate) fn is_conflict(&self) -> bool {
+        match self {
+            Self::Known(_) => false,
+            Self::Store(error) => matches!(error, StoreError::Conflict { .. }),
+            Self::Transient(error) | Self::Failed(error) => matches!(error, Error::Conflict { .. }),
+        }
+    }
 }
 
 impl From<StoreError> for Halt {
@@ -121,4 +130,10 @@ pub(crate) fn is_refusal(error: &Error) -> bool {
             | Error::UniqueTaken { .. }
             | Error::Issued { .. }
     )
+}
+
+/// Whether an error may be reported only once the key is known to be new: a refusal, or a stream
+/// that cannot be read, which a command that has been done does not need any more.
+pub(crate) fn waits_for_the_key(error: &Error) -> bool {
+    is_refusal(error) || matches!(error, Error::Corrupt { .. })
 }

@@ -3,9 +3,15 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use sequor_core::StreamId;
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::timeout;
+
+/// How long anybody waits for a turn. A lane saves work, and nothing rests on it: who has waited
+/// for so long goes on without.
+const WAIT_MAX: Duration = Duration::from_secs(5);
 
 type Lane = Arc<tokio::sync::Mutex<()>>;
 
@@ -41,7 +47,7 @@ impl Lanes {
     async fn wait(self: &Arc<Self>, lane: Lane, stream: &StreamId) -> Turn {
         // Who gives up waiting leaves as well, and may have been the last one in the lane.
         let mut turn = Turn { lanes: Arc::clone(self), stream: stream.clone(), turn: None };
-        turn.turn = Some(lane.lock_owned().await);
+        turn.turn = timeout(WAIT_MAX, lane.lock_owned()).await.ok();
         turn
     }
 

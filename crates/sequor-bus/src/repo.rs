@@ -24,6 +24,7 @@ pub use entity::Ref;
 use crate::envelope::{Envelope, Options};
 use crate::error::{Halt, RepoError};
 use crate::lanes::Turn;
+use crate::retry::Tries;
 use crate::route::ServiceId;
 
 /// The unit of work of a command: loads aggregates, takes in what happens to them, and makes all
@@ -53,8 +54,8 @@ pub struct Repo<S: Store> {
 enum Ground<S: Store> {
     /// Nothing yet: a decider decides first, and its commit is one step.
     Speculative {
-        /// Tries before this one.
-        retries: u32,
+        /// What the tries before this one have met.
+        tries: Tries,
         /// Whether a cached aggregate will do.
         cached: bool,
         /// The turn among rivals for the aggregate.
@@ -66,7 +67,8 @@ enum Ground<S: Store> {
 
 impl<S: Store> Ground<S> {
     /// Nothing to stand on any more.
-    const SPENT: Self = Self::Speculative { retries: 0, cached: false, turn: None };
+    const SPENT: Self =
+        Self::Speculative { tries: Tries { retries: 0, conflicts: 0 }, cached: false, turn: None };
 }
 
 impl<S: Store> Repo<S> {
@@ -74,10 +76,10 @@ impl<S: Store> Repo<S> {
     pub(crate) fn speculative(
         backing: &Arc<Backing<S>>,
         envelope: &Envelope,
-        retries: u32,
+        tries: Tries,
     ) -> Result<Self, Invalid> {
-        let cached = retries == 0 && envelope.options.if_version.is_none();
-        let ground = Ground::Speculative { retries, cached, turn: None };
+        let cached = tries.retries == 0 && envelope.options.if_version.is_none();
+        let ground = Ground::Speculative { tries, cached, turn: None };
         Ok(Self::on(backing, envelope.command_meta()?, ground))
     }
 
@@ -185,7 +187,7 @@ impl<S: Store> Repo<S> {
     /// Something happens to an aggregate.
     ///
     /// # Errors
-    /// [`RepoError`] when the event has no portable JSON.
+    /// [`RepoError`] when the event has no portable JSON, or one that does not read back.
     ///
     /// # Panics
     /// When the reference comes from another unit of work.
@@ -196,6 +198,8 @@ impl<S: Store> Repo<S> {
     ) -> Result<(), RepoError> {
         Name::new(event.name().name)?;
         let payload = event.encode()?;
+        let readable = A::Event::decode(event.name(), payload.as_str());
+        readable.map_err(|reason| Invalid::not_readable("event", reason))?;
         self.entities.apply(aggregate, event);
         self.events.push((aggregate.index(), event.name(), payload));
         Ok(())

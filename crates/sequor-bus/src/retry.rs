@@ -40,20 +40,24 @@ impl Retry {
         if names_version { Self::OFF } else { *self }
     }
 
-    /// Pauses after a conflict, or gives back what cannot be tried again.
+    /// Pauses after a conflict or a busy store, or gives back what cannot be tried again.
     pub(crate) async fn pause_after(
         &self,
         halt: Halt,
-        retries: &mut u32,
+        tries: &mut Tries,
         envelope: &Envelope,
     ) -> Result<(), Halt> {
-        if !halt.is_transient() || *retries >= self.retries_max {
+        if !halt.is_transient() || tries.retries >= self.retries_max {
             return Err(halt);
         }
-        *retries += 1;
-        let CommandId(command) = envelope.command_id();
-        tracing::debug!(command = envelope.name(), %command, retry = *retries, "conflict");
-        tokio::time::sleep(self.pause_before(*retries, command)).await;
+        tries.retries += 1;
+        tries.conflicts += u32::from(halt.is_conflict());
+        let (retry, CommandId(command)) = (tries.retries, envelope.command_id());
+        match halt.is_conflict() {
+            true => tracing::debug!(retry, "conflict"),
+            false => tracing::debug!(retry, "busy"),
+        }
+        tokio::time::sleep(self.pause_before(retry, command)).await;
         Ok(())
     }
 
@@ -67,6 +71,15 @@ impl Retry {
         let parts = u32::try_from((low >> (8 * (retry % 6))) % 256).unwrap_or_default();
         longest / 2 + longest / 512 * parts
     }
+}
+
+/// What a call has met so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tries {
+    /// Tries after the first.
+    pub(crate) retries: u32,
+    /// How many of them followed a conflict, not a busy store.
+    pub(crate) conflicts: u32,
 }
 
 impl Default for Retry {

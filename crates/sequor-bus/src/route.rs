@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sequor_core::ports::Store;
-use sequor_core::{Invalid, Json};
+use sequor_core::{Command, Invalid, Json};
 
 pub(crate) use decider::DeciderRoute;
 pub use handler::Handler;
@@ -27,6 +27,15 @@ pub(crate) trait Route<S: Store>: Send + Sync {
 
     /// Decides or handles the command in a unit of work, and gives its output.
     async fn run(&self, envelope: &Envelope, repo: &mut Repo<S>) -> Result<Json, Halt>;
+}
+
+/// A command's output as it is stored. One that does not read back is refused while nothing is
+/// written, since neither this caller nor a later replay could have it.
+fn encode_output<C: Command>(output: &C::Output) -> Result<Json, Invalid> {
+    let json = Json::of(output)?;
+    let readable = json.read::<C::Output>();
+    readable.map_err(|reason| Invalid::not_readable("output", reason))?;
+    Ok(json)
 }
 
 /// All routes of a service.

@@ -86,7 +86,8 @@ impl<S: Store> CommandService<S> {
 
     /// Executes several commands in one transaction, first in, first out: all take effect, or none.
     ///
-    /// A command whose key is known is answered by its record and does nothing; the others go on.
+    /// A command whose key is known is answered by its record, as its mode says, and does nothing; the
+    /// others go on. In `Strict` mode its `Replay` is an error like any other.
     ///
     /// # Errors
     /// The first command's error that fails; nothing was written.

@@ -19,12 +19,13 @@ pub(crate) async fn transaction_sees_its_own_writes<H: Harness>(world: World<H>)
     let id = commit.meta.command_id;
     world.write(&mut transaction, commit).await.unwrap();
     let (key, a): (IdempotencyKey, _) = ("k".parse().unwrap(), account(t, "a"));
-    let request =
-        HistoryRequest { tenant: t, key: Some(&key), stream: Some((&a, Version::new(1))) };
-    let history = transaction.history(request).await.unwrap();
+    let after = Some((&a, Version::new(1)));
+    let events = HistoryRequest { tenant: t, key: None, stream: after };
+    let history = transaction.history(events).await.unwrap();
     let versions: Vec<_> = history.events.iter().map(|event| event.version.get()).collect();
     assert_eq!(versions, [2, 3]);
-    let record = history.record.unwrap();
+    let known = HistoryRequest { tenant: t, key: Some(&key), stream: after };
+    let record = transaction.history(known).await.unwrap().record.unwrap();
     assert_eq!((record.command_id, record.output), (id, json("7")));
     assert_eq!(world.events_in(&mut transaction, &a).await.len(), 3);
 }

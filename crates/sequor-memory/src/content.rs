@@ -170,7 +170,8 @@ impl View<'_> {
             return Err(Invalid::TenantsDiffer);
         }
         let record = request.key.and_then(|key| self.record(request.tenant, key));
-        let events = request.stream.map(|(stream, after)| self.events_after(stream, after));
+        let unanswered = request.stream.filter(|_| record.is_none());
+        let events = unanswered.map(|(stream, after)| self.events_after(stream, after));
         Ok(Found { record: record.cloned(), events: events.unwrap_or_default() })
     }
 

@@ -36,6 +36,13 @@ pub(crate) struct Counters {
     pub(crate) number: u64,
 }
 
+impl Counters {
+    /// Whether something that was drawn in `drawn` is missing here.
+    fn are_behind(&self, drawn: &Self) -> bool {
+        self.position < drawn.position || self.number < drawn.number
+    }
+}
+
 /// The write connection with its counters.
 pub(crate) struct WriteConnection {
     sqlite: SqliteConnection,
@@ -88,6 +95,12 @@ impl WriteConnection {
         if SqliteTransactionManager::get_transaction_depth(&self.sqlite) == 0 {
             return Err(corrupt(
                 "the transaction is gone from its connection; nothing was written",
+            ));
+        }
+        if read_counters(&mut self.sqlite).await?.are_behind(&self.counters) {
+            return Err(corrupt(
+                "what the transaction wrote was undone by somebody else's savepoint; nothing was \
+                 written",
             ));
         }
         self.watch.may_commit.store(true, Ordering::SeqCst);

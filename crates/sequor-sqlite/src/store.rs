@@ -115,11 +115,16 @@ impl SqliteStore {
     /// # Cancellation
     /// Dropping the future does not stop the closing.
     pub async fn close(&self) {
-        self.shared.readers.close().await;
-        let (answer, answered) = oneshot::channel();
-        if self.shared.queue.send(Request::Close(answer)).await.is_ok() {
-            answered.await.ok();
-        }
+        let shared = Arc::clone(&self.shared);
+        // A task of its own, so that a caller who gives up waiting leaves nothing half closed.
+        let closing = tokio::spawn(async move {
+            let (answer, answered) = oneshot::channel();
+            if shared.queue.send(Request::Close(answer)).await.is_ok() {
+                answered.await.ok();
+            }
+            shared.readers.close().await;
+        });
+        closing.await.ok();
     }
 
     /// What the writer has done since the store was opened.

@@ -98,7 +98,7 @@ impl Writer {
 
     async fn run(mut self) {
         let mut next = self.requests.recv().await;
-        let mut closed = None;
+        let mut closed = Vec::new();
         while let Some(request) = next.take() {
             match request {
                 Request::Commit(job) => {
@@ -111,7 +111,7 @@ impl Writer {
                 Request::Close(answer) => {
                     // Who has a place in the queue is served first.
                     self.requests.close();
-                    closed = Some(answer);
+                    closed.push(answer);
                 }
             }
             if next.is_none() {
@@ -122,7 +122,7 @@ impl Writer {
             connection.close().await;
         }
         drop(self);
-        if let Some(answer) = closed {
+        for answer in closed {
             answer.send(()).ok();
         }
     }

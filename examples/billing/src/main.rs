@@ -91,7 +91,7 @@ async fn main() -> ExitCode {
         // Who reads has read enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("billing: {}", causes(&error));
+            writeln!(io::stderr(), "billing: {}", causes(&error)).ok();
             ExitCode::FAILURE
         }
     }

@@ -11,7 +11,7 @@ use super::flight::{FlightId, Flights, Seat};
 use super::replay::Judge;
 use super::{Middleware, Next};
 use crate::envelope::Envelope;
-use crate::error::is_refusal;
+use crate::error::waits_for_the_key;
 use crate::reply::Reply;
 
 /// How long a duplicate that has waited in vain is told to wait.
@@ -78,7 +78,7 @@ impl Idempotent {
             return Ok(replayed(record));
         }
         match next.run(envelope).await {
-            Err(refusal) if speculate && is_refusal(&refusal) => {
+            Err(refusal) if speculate && waits_for_the_key(&refusal) => {
                 end.record(envelope).await?.map(replayed).ok_or(refusal)
             }
             reply => reply,

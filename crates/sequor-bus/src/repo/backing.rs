@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use sequor_core::ports::Store;
-use sequor_core::{Limits, Projections};
+use sequor_core::{Limits, Projections, StoreError};
 
 use crate::cache::Cache;
 use crate::lanes::Lanes;
@@ -20,6 +20,16 @@ pub(crate) struct Backing<S: Store> {
 }
 
 impl<S: Store> Backing<S> {
+    /// Forgets an aggregate of which the store has fewer events than we: somebody has taken some
+    /// away, and what is cached never was, or is no more.
+    pub(crate) fn forget_if_behind(&self, error: &StoreError) {
+        if let StoreError::Conflict { stream, expected, actual } = error
+            && actual < expected
+        {
+            self.cache.forget(stream);
+        }
+    }
+
     /// Its address: no other service has it as long as this one lives.
     pub(crate) fn service(&self) -> ServiceId {
         ServiceId(std::ptr::from_ref(self).addr())

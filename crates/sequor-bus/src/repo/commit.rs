@@ -22,13 +22,17 @@ impl<S: Store> Repo<S> {
         let next: Vec<Version> = commit.streams.iter().map(|write| write.next).collect();
         let Backing { store, projections, .. } = &*self.backing;
         let record = match &mut self.ground {
-            Ground::Speculative { .. } => match store.commit(commit, projections).await? {
-                Committed::Fresh(record) => record,
-                Committed::Known(record) => return Err(Halt::Known(Box::new(record))),
-            },
+            Ground::Speculative { .. } => {
+                let committed = store.commit(commit, projections).await;
+                match committed.inspect_err(|error| self.backing.forget_if_behind(error))? {
+                    Committed::Fresh(record) => record,
+                    Committed::Known(record) => return Err(Halt::Known(Box::new(record))),
+                }
+            }
             Ground::Transaction(transaction) => {
                 let record = commit.record(None);
-                transaction.write(commit, projections).await?;
+                let written = transaction.write(commit, projections).await;
+                written.inspect_err(|error| self.backing.forget_if_behind(error))?;
                 record
             }
         };

@@ -79,11 +79,11 @@ impl<S: Store> Repo<S> {
     }
 
     async fn take_turn(&mut self, stream: &StreamId) {
-        if let Ground::Speculative { retries, turn, .. } = &mut self.ground
+        if let Ground::Speculative { tries, turn, .. } = &mut self.ground
             && turn.is_none()
         {
             let lanes = &self.backing.lanes;
-            *turn = match *retries {
+            *turn = match tries.conflicts {
                 0 => lanes.enter_if_open(stream).await,
                 _ => Some(lanes.enter(stream).await),
             };

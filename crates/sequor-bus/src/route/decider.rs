@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use sequor_core::ports::Store;
 use sequor_core::{Decider, Error, Json, Name, Rejection, StreamId, Target, Version};
 
-use super::Route;
+use super::{Route, encode_output};
 use crate::envelope::Envelope;
 use crate::error::{Halt, foreign_command};
 use crate::repo::Repo;
@@ -40,7 +40,7 @@ impl<S: Store, C: Target, A: Decider<C>> Route<S> for DeciderRoute<A, C> {
         repo.halt_if_known()?;
         let decision = decision.map_err(|no| Error::Rejected(Rejection::new(no)))?;
         let output = repo.take_in(target, decision)?;
-        Ok(Json::of(&output)?)
+        Ok(encode_output::<C>(&output)?)
     }
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use sequor_core::ports::Store;
 use sequor_core::{Command, Error, Invalid, Json};
 
-use super::Route;
+use super::{Route, encode_output};
 use crate::envelope::Envelope;
 use crate::error::{Halt, erase, foreign_command};
 use crate::repo::Repo;
@@ -74,6 +74,6 @@ impl<S: Store, C: Command, H: Handler<C, S>> Route<S> for HandlerRoute<H, C> {
         let command = envelope.command::<C>().ok_or_else(foreign_command)?;
         let handled = INSIDE.scope(repo.service(), self.0.handle(command, repo)).await;
         let output = handled.map_err(|error| repo.halt(erase(error)))?;
-        Ok(Json::of(&output)?)
+        Ok(encode_output::<C>(&output)?)
     }
 }

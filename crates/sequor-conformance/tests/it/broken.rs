@@ -216,7 +216,8 @@ impl ReadHistory for Broken {
     async fn history(&self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
         let look_up = LookUp::of(&*self.fault, &request)?;
         let record = self.store.history(look_up.record()).await?.record;
-        let events = self.store.history(look_up.events()).await?.events;
+        let mut events = self.store.history(look_up.events()).await?.events;
+        events.retain(|_| record.is_none());
         Ok(self.show(&request, History { record, events }))
     }
 }
@@ -303,7 +304,8 @@ impl Transaction for BrokenTransaction {
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
         let look_up = LookUp::of(&*self.broken.fault, &request)?;
         let record = self.open().history(look_up.record()).await?.record;
-        let events = self.open().history(look_up.events()).await?.events;
+        let mut events = self.open().history(look_up.events()).await?.events;
+        events.retain(|_| record.is_none());
         Ok(self.broken.show(&request, History { record, events }))
     }
 

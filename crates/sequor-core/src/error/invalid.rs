@@ -68,6 +68,14 @@ pub enum Invalid {
         /// What and where.
         reason: String,
     },
+    /// What would be written could not be read again.
+    #[error("the {what} does not read back as what was written: {reason}")]
+    NotReadable {
+        /// `event` or `output`.
+        what: &'static str,
+        /// What the reader said.
+        reason: String,
+    },
     /// The command's own checks, or its shape.
     #[error("{reason}")]
     Command {
@@ -121,6 +129,11 @@ impl Invalid {
     /// A refusal by a command's own checks, from anything that prints.
     pub fn command(reason: impl std::fmt::Display) -> Self {
         Self::Command { reason: reason.to_string() }
+    }
+
+    /// Something that would be written and not be read again.
+    pub fn not_readable(what: &'static str, reason: impl std::fmt::Display) -> Self {
+        Self::NotReadable { what, reason: reason.to_string() }
     }
 
     /// A value without portable JSON. Texts that the reader quotes are left out: they are the

@@ -25,7 +25,8 @@ pub struct HistoryRequest<'a> {
 pub struct History {
     /// What is remembered under the key.
     pub record: Option<Record>,
-    /// The stream's events in the order of their versions.
+    /// The stream's events in the order of their versions; none where the key is known, since the
+    /// record answers then. So a replay costs the same, however long the stream is.
     pub events: Vec<StoredEvent>,
 }
 

@@ -85,6 +85,10 @@ impl Writer {
             }
             Err(failure) => {
                 self.undo(&failure.error).await;
+                if failure.is_stale {
+                    // Somebody else has written: the counters are read anew with the connection.
+                    self.discard();
+                }
                 give_back(pending, failure)
             }
         }

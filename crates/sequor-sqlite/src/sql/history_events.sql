@@ -5,8 +5,8 @@ SELECT
     event.position, event.name, command.command_id, command.actor, command.recorded_at,
     event.version, event.schema_version, event.payload, command.key, command.correlation_id,
     command.causation_id
-FROM events AS event
-LEFT JOIN commands AS command ON command.number = event.command
+FROM main.events AS event
+LEFT JOIN main.commands AS command ON command.number = event.command
 WHERE event.tenant_id = ?1 AND event.aggregate = ?3 AND event.aggregate_id = ?4
     AND event.version > ?5
 ORDER BY event.version;

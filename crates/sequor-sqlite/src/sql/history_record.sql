@@ -4,6 +4,6 @@ SELECT
     0,
     command.position, command.name, command.command_id, command.actor, command.recorded_at,
     key.state, key.fence, command.output, command.streams, command.fingerprint, key.lease_until
-FROM idempotency_keys AS key
-LEFT JOIN commands AS command ON command.number = key.command
+FROM main.idempotency_keys AS key
+LEFT JOIN main.commands AS command ON command.number = key.command
 WHERE key.tenant_id = ?1 AND key.key = ?2;

@@ -1,5 +1,5 @@
 -- The commands of a batch, ? = one array of columns each. A number that exists fails (1555).
-INSERT OR ROLLBACK INTO commands (
+INSERT OR ROLLBACK INTO main.commands (
     number, command_id, tenant_id, key, name, payload, fingerprint, output, actor, correlation_id,
     causation_id, recorded_at, streams, position
 )

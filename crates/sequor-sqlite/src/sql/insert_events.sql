@@ -1,6 +1,6 @@
 -- The events of a batch, ? = one array of columns each. A version that exists in its stream fails
 -- (2067), and with it the transaction: never DO NOTHING, by which events vanish.
-INSERT OR ROLLBACK INTO events (
+INSERT OR ROLLBACK INTO main.events (
     position, tenant_id, aggregate, aggregate_id, version, name, schema_version, payload, command
 )
 SELECT

@@ -2,7 +2,7 @@
 -- holders. CROSS, so that the list drives.
 SELECT wanted.key, held.scope, held.value
 FROM jsonb_each(?) AS wanted
-CROSS JOIN unique_keys AS held
+CROSS JOIN main.unique_keys AS held
     ON held.tenant_id = unhex(wanted.value ->> 0)
     AND held.aggregate = wanted.value ->> 1
     AND held.aggregate_id = wanted.value ->> 2;

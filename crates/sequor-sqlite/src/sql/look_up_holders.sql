@@ -2,7 +2,7 @@
 -- list drives.
 SELECT wanted.key, held.aggregate, held.aggregate_id
 FROM jsonb_each(?) AS wanted
-CROSS JOIN unique_keys AS held
+CROSS JOIN main.unique_keys AS held
     ON held.tenant_id = unhex(wanted.value ->> 0)
     AND held.scope = wanted.value ->> 1
     AND held.value = wanted.value ->> 2;

@@ -6,6 +6,6 @@ SELECT
     key.state, key.fence, command.output, command.streams, command.fingerprint, key.lease_until,
     wanted.key
 FROM jsonb_each(?) AS wanted
-CROSS JOIN idempotency_keys AS key
+CROSS JOIN main.idempotency_keys AS key
     ON key.tenant_id = unhex(wanted.value ->> 0) AND key.key = wanted.value ->> 1
-LEFT JOIN commands AS command ON command.number = key.command;
+LEFT JOIN main.commands AS command ON command.number = key.command;

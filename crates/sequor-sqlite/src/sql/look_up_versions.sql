@@ -2,7 +2,7 @@
 -- the list drives.
 SELECT wanted.key, stream.version
 FROM jsonb_each(?) AS wanted
-CROSS JOIN streams AS stream
+CROSS JOIN main.streams AS stream
     ON stream.tenant_id = unhex(wanted.value ->> 0)
     AND stream.aggregate = wanted.value ->> 1
     AND stream.aggregate_id = wanted.value ->> 2;

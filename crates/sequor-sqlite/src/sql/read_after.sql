@@ -7,8 +7,8 @@ SELECT
     event.version, event.schema_version, event.payload, command.key, command.correlation_id,
     command.causation_id,
     event.tenant_id, event.aggregate, event.aggregate_id
-FROM events AS event
-LEFT JOIN commands AS command ON command.number = event.command
+FROM main.events AS event
+LEFT JOIN main.commands AS command ON command.number = event.command
 WHERE event.position > ?1
 ORDER BY event.position
 LIMIT ?2;

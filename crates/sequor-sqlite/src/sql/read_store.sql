@@ -1,2 +1,2 @@
 -- Who this file is.
-SELECT epoch FROM store WHERE id = 1;
+SELECT epoch FROM main.store WHERE id = 1;

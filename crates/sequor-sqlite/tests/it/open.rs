@@ -1,4 +1,7 @@
-use sequor_core::ports::{ReadLog, Store};
+use std::future::Future as _;
+use std::task::{Context, Waker};
+
+use sequor_core::ports::{ReadLog, Store, Transact};
 use sequor_core::{Partition, Position, StoreError};
 use sequor_sqlite::{OpenError, SqliteSettings, SqliteStore};
 use sqlx::ConnectOptions;
@@ -166,4 +169,20 @@ async fn migrations_of_the_users_own_live_beside_the_stores() {
     own.run(&mut raw).await.unwrap();
     SqliteStore::open_path(&path).await.unwrap().close().await;
     own.run(&mut raw).await.unwrap();
+}
+
+#[tokio::test]
+async fn closing_goes_on_when_nobody_waits_and_everybody_who_waits_is_told_at_the_end() {
+    let fixture = Fixture::new().await;
+    let transaction = fixture.store.begin().await.unwrap();
+    let mut given_up = Box::pin(fixture.store.close());
+    assert!(given_up.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(given_up);
+    let mut waits = Box::pin(fixture.store.close());
+    assert!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(transaction);
+    waits.await;
+    let refused = fixture.commit(keyed("k", "a", 0)).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    SqliteStore::open_path(fixture.path()).await.unwrap().close().await;
 }

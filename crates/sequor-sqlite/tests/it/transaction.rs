@@ -2,9 +2,9 @@ use std::future::Future as _;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use sequor_core::ports::{HistoryRequest, Transact, Transaction};
+use sequor_core::ports::{Committed, HistoryRequest, Transact, Transaction};
 use sequor_core::{Position, Projections, StoreError, Version};
-use sqlx::Connection;
+use sqlx::{AssertSqlSafe, Connection};
 
 use crate::support::*;
 
@@ -132,4 +132,31 @@ async fn a_commit_that_nobody_waits_for_is_whole() {
     let next = fixture.commit(deposit("a", 1)).await;
     fresh(next);
     fixture.check_whole().await;
+}
+
+#[tokio::test]
+async fn a_savepoint_that_undoes_what_was_written_is_noticed() {
+    let fixture = Fixture::new().await;
+    let mut transaction = fixture.store.begin().await.unwrap();
+    sqlx::raw_sql("SAVEPOINT mine").execute(transaction.connection()).await.unwrap();
+    transaction.write(keyed("k", "a", 0), &none()).await.unwrap();
+    sqlx::raw_sql("ROLLBACK TO mine").execute(transaction.connection()).await.unwrap();
+    let refused = transaction.commit().await;
+    assert!(matches!(refused, Err(StoreError::Corrupt { .. })), "{refused:?}");
+    fresh(fixture.commit(keyed("k", "a", 0)).await);
+    fixture.check_whole().await;
+}
+
+#[tokio::test]
+async fn temporary_tables_of_user_code_do_not_stand_in_for_the_stores() {
+    let fixture = Fixture::new().await;
+    let mut transaction = fixture.store.begin().await.unwrap();
+    for table in ["idempotency_keys", "commands", "events", "streams", "unique_keys", "store"] {
+        let create = format!("CREATE TEMP TABLE {table} (nothing)");
+        sqlx::raw_sql(AssertSqlSafe(create)).execute(transaction.connection()).await.unwrap();
+    }
+    transaction.commit().await.unwrap();
+    fresh(fixture.commit(keyed("k", "a", 0)).await);
+    assert!(matches!(fixture.commit(keyed("k", "a", 0)).await, Ok(Committed::Known(_))));
+    assert_eq!(fixture.count("SELECT count(*) FROM idempotency_keys").await, 1);
 }

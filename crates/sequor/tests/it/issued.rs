@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use sequor::ports::{Denied, ReadLog};
 use sequor::{
-    Actor, Authorize, CorrelationId, Envelope, Error, Invalid, Meta, Partition, Position,
+    Actor, Authorize, CorrelationId, Envelope, Error, Idempotency, Invalid, Meta, Mode, Partition,
+    Position,
 };
 use sequor::{Repo, async_trait};
 use uuid::Uuid;
@@ -25,6 +26,7 @@ on_every_store!(
     issued_commands_pass_authz_and_filters,
     a_queue_that_does_not_end_is_refused,
     an_issued_handler_issues_further,
+    a_known_key_of_an_issued_command_is_no_error_in_strict_mode,
 );
 
 /// Issues a deposit of each cent up to `cents` into the first account, or what the others say.
@@ -226,4 +228,20 @@ async fn an_issued_handler_issues_further<H: Home>(store: Watched<H>) {
     bank.execute(Follow { number: 1 }, keyed("k")).await.unwrap();
     assert_eq!(store.inner.sum(tenant(1)).await, 15);
     assert_eq!(cents(&bank, "a").await, 5);
+}
+
+async fn a_known_key_of_an_issued_command_is_no_error_in_strict_mode<H: Home>(store: Watched<H>) {
+    let handler = doing(|_: &Run, repo: &mut Repo<Watched<H>>| -> Handling<'_, Run> {
+        Box::pin(async move {
+            repo.issue(deposit("a", 1), Some(key("once")))?;
+            Ok(0)
+        })
+    });
+    let strict = Idempotency { mode: Mode::Strict, ..Idempotency::default() };
+    let bank = bank(&store).handler(handler).idempotency(strict).build().unwrap();
+    open(&bank, &["a"]).await;
+    for _ in 0..2 {
+        assert!(bank.execute(run(&[], 0), meta()).await.unwrap().is_executed());
+    }
+    assert_eq!(cents(&bank, "a").await, 1);
 }

@@ -47,6 +47,7 @@ mod neighbours;
 mod order;
 mod outcome;
 mod projections;
+mod readable;
 mod refusals;
 mod tenants;
 mod unique;

@@ -1,5 +1,7 @@
 //! What a person sees while lines are applied: a bar on a terminal, and what is wrong with a line.
 
+use std::io::Write as _;
+
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A message of ours stays readable, whatever text of the line it quotes.
@@ -28,7 +30,8 @@ impl Progress {
     /// Says what is wrong with a line, above the bar.
     pub(super) fn say(&self, number: u64, what: &str) {
         let what = plain(what);
-        self.0.suspend(|| eprintln!("line {number}: {what}"));
+        // Whoever does not listen any more does not stop the good lines.
+        self.0.suspend(|| writeln!(std::io::stderr(), "line {number}: {what}").ok());
     }
 
     /// Takes the bar away.
