@@ -152,7 +152,7 @@ async fn temporary_tables_of_user_code_do_not_stand_in_for_the_stores() {
     let fixture = Fixture::new().await;
     let mut transaction = fixture.store.begin().await.unwrap();
     for table in ["idempotency_keys", "commands", "events", "streams", "unique_keys", "store"] {
-        let create = format!("CREATE TEMP TABLE {table} (nothing)");
+        let create = format!("CREATE TEMP TABLE {table} (x)");
         sqlx::raw_sql(AssertSqlSafe(create)).execute(transaction.connection()).await.unwrap();
     }
     transaction.commit().await.unwrap();
