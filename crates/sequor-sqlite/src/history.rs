@@ -31,21 +31,29 @@ pub(crate) async fn read_history(
     if request.stream.is_some_and(|(stream, _)| stream.tenant != request.tenant) {
         return Err(Invalid::TenantsDiffer.into());
     }
-    let mut history = History::default();
     let Some(query) = query(&request) else {
-        return Ok(history);
+        return Ok(History::default());
     };
+    let Some((stream, after)) = request.stream else {
+        // One row at most, and no waiting for what comes behind it.
+        let row = query.fetch_optional(connection).await.map_err(store_error)?;
+        let record = row.map(|row| row::record(&row, request.tenant)).transpose()?;
+        return Ok(History { record, events: Vec::new() });
+    };
+    let mut events = Vec::new();
     let mut rows = query.fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(store_error)? {
-        match (row::kind(&row)?, request.stream) {
-            (Kind::Event, Some((stream, _))) => history.events.push(row::event(&row, stream)?),
-            _ => history.record = Some(row::record(&row, request.tenant)?),
+        match row::kind(&row)? {
+            Kind::Event => events.push(row::event(&row, stream)?),
+            Kind::Record => {
+                // A record comes alone: here too nobody waits for what comes behind it.
+                let record = Some(row::record(&row, request.tenant)?);
+                return Ok(History { record, events: Vec::new() });
+            }
         }
     }
-    if let Some((stream, after)) = request.stream {
-        check_versions(stream, after, &history.events)?;
-    }
-    Ok(history)
+    check_versions(stream, after, &events)?;
+    Ok(History { record: None, events })
 }
 
 type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
