@@ -99,8 +99,16 @@ mod tests {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    #[test]
-    fn the_last_one_closes_the_lane_even_if_it_gives_up_waiting() {
+    #[tokio::test(start_paused = true)]
+    async fn who_has_waited_for_too_long_goes_on_without_a_turn() {
+        let (lanes, stream) = (Arc::new(Lanes::default()), stream());
+        let first = lanes.enter(&stream).await;
+        let second = lanes.enter(&stream).await;
+        assert!(first.turn.is_some() && second.turn.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_one_closes_the_lane_even_if_it_gives_up_waiting() {
         let (lanes, stream) = (Arc::new(Lanes::default()), stream());
         let mut first = Box::pin(lanes.enter(&stream));
         let Poll::Ready(turn) = poll(first.as_mut()) else { panic!("it is free") };

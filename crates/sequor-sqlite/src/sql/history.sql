@@ -15,15 +15,13 @@ SELECT * FROM (
         event.position, event.name, command.command_id, command.actor, command.recorded_at,
         event.version, event.schema_version, event.payload, command.key, command.correlation_id,
         command.causation_id
-    FROM (
-        SELECT 1 WHERE NOT EXISTS (
-            SELECT 1 FROM main.idempotency_keys AS known
-            WHERE known.tenant_id = ?1 AND known.key = ?2
-        )
-    ) AS fresh
-    CROSS JOIN main.events AS event
+    FROM main.events AS event
     LEFT JOIN main.commands AS command ON command.number = event.command
     WHERE event.tenant_id = ?1 AND event.aggregate = ?3 AND event.aggregate_id = ?4
         AND event.version > ?5
+        AND NOT EXISTS (
+            SELECT 1 FROM main.idempotency_keys AS known
+            WHERE known.tenant_id = ?1 AND known.key = ?2
+        )
     ORDER BY event.version
 );
