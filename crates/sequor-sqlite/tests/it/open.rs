@@ -1,8 +1,8 @@
 use std::future::Future as _;
 use std::task::{Context, Waker};
 
-use sequor_core::ports::{ReadLog, Store, Transact};
-use sequor_core::{Partition, Position, StoreError};
+use sequor_core::ports::{CommitCommand, ReadLog, Store, Transact};
+use sequor_core::{Partition, Position, Projections, StoreError};
 use sequor_sqlite::{OpenError, SqliteSettings, SqliteStore};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -185,4 +185,27 @@ async fn closing_goes_on_when_nobody_waits_and_everybody_who_waits_is_told_at_th
     let refused = fixture.commit(keyed("k", "a", 0)).await;
     assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
     SqliteStore::open_path(fixture.path()).await.unwrap().close().await;
+}
+
+#[tokio::test]
+async fn positions_with_a_far_start_and_a_hole_are_read_on() {
+    let fixture = Fixture::new().await;
+    fixture.store.close().await;
+    fixture.run("INSERT INTO sqlite_sequence (name, seq) VALUES ('events', 10000000)").await;
+    let store = SqliteStore::open_path(fixture.path()).await.unwrap();
+    for n in 0..30 {
+        let commit = keyed(&format!("k{n}"), &format!("a{n}"), 0);
+        fresh(store.commit(commit, &Projections::none()).await);
+    }
+    fixture.run("DELETE FROM events WHERE position BETWEEN 10000006 AND 10000025").await;
+    let mut after = Position::START;
+    let mut seen = Vec::new();
+    loop {
+        let page = store.read_after(Partition::ONLY, after, 3).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = last.position;
+        seen.extend(page.iter().map(|event| event.position.get() - 10_000_000));
+    }
+    assert_eq!(seen, [1, 2, 3, 4, 5, 26, 27, 28, 29, 30]);
+    store.close().await;
 }

@@ -1,9 +1,10 @@
 //! What a known key gets: by mode, and when the request is another one.
 
 use sequor::Command;
+use sequor::Timestamp;
 use sequor::ports::ReadLog;
 use sequor::{Error, Idempotency, Json, Mode, OnReuse, Options, Partition, Position, is_replay};
-use sequor_testkit::Scenario;
+use sequor_testkit::{ManualClock, Scenario};
 
 use crate::bank::{Ask, bank, cents, deposit, key, keyed, look, meta, open, tenant, withdraw};
 use crate::doing::{Handling, Run, doing, run};
@@ -22,6 +23,7 @@ on_every_store!(
     the_order_of_an_array_makes_another_request,
     a_command_without_events_is_replayed_too,
     without_a_key_everything_runs_again,
+    a_clock_that_is_set_back_or_ahead_changes_nothing_about_a_key,
 );
 
 fn mode(mode: Mode) -> Options {
@@ -174,4 +176,22 @@ fn the_order_of_fields_does_not_make_another_request() {
     let one = read(r#"{"account":"a","cents":5,"tags":["x"],"sent_at":1}"#);
     assert_eq!(one, read(r#"{"tags":["x"],"sent_at":9,"cents":5,"account":"a"}"#));
     assert_ne!(one, read(r#"{"account":"a","cents":6,"tags":["x"]}"#));
+}
+
+async fn a_clock_that_is_set_back_or_ahead_changes_nothing_about_a_key<H: Home>(store: Watched<H>) {
+    const NOON: i64 = 1_800_000_000_000_000;
+    const MINUTE: i64 = 60_000_000;
+    let at = |micros| Timestamp::from_micros(micros).unwrap();
+    for shift in [-2 * 24 * 60, -10, 10, 2 * 24 * 60] {
+        let bank = |time| bank(&store).clock(ManualClock::at(at(time))).build().unwrap();
+        let (account, now) = (format!("a{shift}"), bank(NOON));
+        open(&now, &[&account]).await;
+        let first = now.execute(deposit(&account, 20), keyed(&account)).await.unwrap();
+        let shifted = bank(NOON + shift * MINUTE);
+        let again = shifted.execute(deposit(&account, 20), keyed(&account)).await.unwrap();
+        assert!(again.is_replayed());
+        assert_eq!((again.command_id, again.recorded_at), (first.command_id, at(NOON)));
+        shifted.execute(deposit(&account, 1), meta()).await.unwrap();
+        assert_eq!(cents(&now, &account).await, 21);
+    }
 }
