@@ -8,6 +8,7 @@
 
 mod bench;
 mod check;
+mod postgres;
 mod step;
 mod test;
 mod tidy;
@@ -22,7 +23,7 @@ use crate::workspace::Workspace;
 
 /// Everything a contributor runs, on a laptop and in CI alike.
 ///
-/// New here? `cargo xtask test` runs every test and doctest and needs nothing but Rust.
+/// New here? `cargo xtask test` runs every test and doctest, and brings up what they need.
 /// Before you hand in a change, run `cargo xtask check`: it is the same gate CI runs.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", verbatim_doc_comment)]

@@ -13,6 +13,8 @@ use anyhow::{Context as _, Result, bail};
 pub(crate) struct Step {
     arguments: Vec<String>,
     environment: Vec<(&'static str, &'static str)>,
+    /// Not shown: it means nothing once this run is over.
+    passing: Vec<(&'static str, String)>,
 }
 
 impl Step {
@@ -22,12 +24,20 @@ impl Step {
         I: IntoIterator,
         I::Item: Into<String>,
     {
-        Self { arguments: arguments.into_iter().map(Into::into).collect(), environment: Vec::new() }
+        let arguments = arguments.into_iter().map(Into::into).collect();
+        Self { arguments, environment: Vec::new(), passing: Vec::new() }
     }
 
     /// The same step with one more environment variable.
     pub(crate) fn with_env(mut self, name: &'static str, value: &'static str) -> Self {
         self.environment.push((name, value));
+        self
+    }
+
+    /// The same step with one more environment variable, whose value ends with this run: the line
+    /// for the shell leaves it out.
+    pub(crate) fn with_passing_env(mut self, name: &'static str, value: &str) -> Self {
+        self.passing.push((name, value.to_owned()));
         self
     }
 
@@ -62,6 +72,7 @@ impl Step {
         Command::new("cargo")
             .args(&self.arguments)
             .envs(self.environment.iter().copied())
+            .envs(self.passing.iter().map(|(name, value)| (*name, value)))
             .current_dir(root)
             .stdout(stdout)
             .spawn()
@@ -113,6 +124,12 @@ mod tests {
         let step =
             Step::cargo(["doc", "--no-deps", "it's"]).with_env("RUSTDOCFLAGS", "-D warnings");
         insta::assert_snapshot!(step, @r"RUSTDOCFLAGS='-D warnings' cargo doc --no-deps 'it'\''s'");
+    }
+
+    #[test]
+    fn what_ends_with_the_run_is_not_in_the_line() {
+        let step = Step::cargo(["test"]).with_passing_env("DATABASE_URL", "postgres://gone");
+        insta::assert_snapshot!(step, @"cargo test");
     }
 
     #[test]

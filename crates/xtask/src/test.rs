@@ -5,12 +5,16 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
+use crate::postgres::Postgres;
 use crate::step::Step;
 use crate::workspace::Workspace;
 
 /// Run every test and doctest of the workspace, with all features
 ///
-/// Needs nothing but Rust: no server, no account, no setup.
+/// Needs Rust, a C compiler, and PostgreSQL 15 or newer: its programs, not a running server. A
+/// private server is started for the tests and is gone afterwards; root on Debian gets the programs
+/// installed if they are missing. With DATABASE_URL set, the tests use that server instead; its
+/// user must be allowed to create databases and roles. `-p sequor-core` and the like need none.
 /// All test binaries run even if one fails; the last line adds up all counts.
 ///
 /// Examples:
@@ -33,8 +37,14 @@ pub(crate) struct Arguments {
 /// Runs the tests and closes with their counts, red or green.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
+    let postgres = Postgres::for_tests(&arguments.rest)?;
+    let mut step = step(arguments);
+    if let Some(postgres) = &postgres {
+        println!("{postgres}");
+        step = postgres.hand_to(step);
+    }
     let mut counts = Counts::default();
-    let result = step(arguments).run_watched(workspace.root(), |line| counts.add(line));
+    let result = step.run_watched(workspace.root(), |line| counts.add(line));
     let verdict = if result.is_ok() { "ok" } else { "FAILED" };
     let seconds = start.elapsed().as_secs_f64();
     println!("\ntest result: {verdict}. {counts}; finished in {seconds:.1} s");
@@ -95,14 +105,27 @@ fn step(arguments: &Arguments) -> Step {
 }
 
 fn names_a_package(rest: &[String]) -> bool {
-    rest.iter()
-        .take_while(|word| *word != "--")
-        .any(|word| word.starts_with("-p") || word.starts_with("--package"))
+    !packages(rest).is_empty()
+}
+
+/// The packages that the arguments name: `-p a`, `-pa`, `--package a`, `--package=a`.
+pub(crate) fn packages(rest: &[String]) -> Vec<&str> {
+    let mut packages = Vec::new();
+    let mut words = rest.iter().map(String::as_str).take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        let option = word.strip_prefix("--package").or_else(|| word.strip_prefix("-p"));
+        match option {
+            None => {}
+            Some("") => packages.extend(words.next()),
+            Some(name) => packages.push(name.trim_start_matches('=')),
+        }
+    }
+    packages
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, Counts, step};
+    use super::{Arguments, Counts, packages, step};
 
     #[test]
     fn counts_of_all_binaries_are_added_up() {
@@ -129,5 +152,11 @@ mod tests {
             rest: ["-p", "sequor-core", "--", "-p"].map(Into::into).into(),
         };
         insta::assert_snapshot!(step(&arguments), @"SEQUOR_SLOW=1 cargo test --all-features --no-fail-fast -p sequor-core -- -p");
+    }
+
+    #[test]
+    fn packages_are_named_in_four_ways() {
+        let rest = ["-p", "a", "-pb", "name", "--package", "c", "--package=d", "--", "-p", "e"];
+        assert_eq!(packages(&rest.map(Into::into)), ["a", "b", "c", "d"]);
     }
 }

@@ -4,7 +4,7 @@ use super::finding::Finding;
 use super::tree::{Package, Tree};
 
 /// Each crate with the crates of ours it may depend on. Dev-dependencies are free.
-const EDGES: [(&str, &[&str]); 9] = [
+const EDGES: [(&str, &[&str]); 10] = [
     ("sequor-core", &[]),
     ("sequor-macros", &[]),
     ("sequor-bus", &["sequor-core"]),
@@ -12,8 +12,9 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("sequor-sqlite", &["sequor-core"]),
     ("sequor-conformance", &["sequor-core"]),
     ("sequor-testkit", &["sequor-core", "sequor-bus"]),
+    ("sequor-testserver", &[]),
     ("sequor", &["sequor-core", "sequor-bus", "sequor-macros", "sequor-memory", "sequor-sqlite"]),
-    ("xtask", &["sequor"]),
+    ("xtask", &["sequor", "sequor-testserver"]),
 ];
 
 /// What an example may depend on: what a user would.

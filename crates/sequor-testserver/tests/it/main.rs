@@ -1,0 +1,5 @@
+//! What stands between the tests and a real server, proved on a real server.
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod cluster;
+mod outlive;
