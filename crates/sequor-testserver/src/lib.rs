@@ -9,6 +9,7 @@
 pub mod server;
 
 mod cluster;
+mod proxy;
 
 mod account;
 mod find;
@@ -20,3 +21,4 @@ mod patience;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use error::ServerError;
 pub use find::{Binaries, MAJOR_MIN, installed_versions};
+pub use proxy::{Counts, Proxy};

@@ -3,3 +3,4 @@
 
 mod cluster;
 mod outlive;
+mod proxy;
