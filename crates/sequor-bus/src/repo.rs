@@ -86,7 +86,7 @@ impl<S: Store> Repo<S> {
     /// A unit of work with an open transaction.
     pub(crate) async fn open(backing: &Arc<Backing<S>>, envelope: &Envelope) -> Result<Self, Halt> {
         let meta = envelope.command_meta()?;
-        let transaction = backing.store.begin().await?;
+        let transaction = backing.store.begin(meta.tenant).await?;
         Ok(Self::on(backing, meta, Ground::Transaction(transaction)))
     }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use sequor_core::ports::{Store, Transact};
-use sequor_core::{Partition, ProjectionError, TenantId};
+use sequor_core::{ProjectionError, TenantId};
 
 /// The connection of a harness's store.
 pub type Connection<H> = <<H as Harness>::Store as Transact>::Connection;
@@ -40,11 +40,6 @@ pub trait Harness: Send + Sync + 'static {
 
     /// The tenant's committed row; zeros when there is none.
     async fn tally(&self, store: &Self::Store, tenant: TenantId) -> Tally;
-
-    /// The partition that a tenant's events are in.
-    fn partition(&self, _tenant: TenantId) -> Partition {
-        Partition::ONLY
-    }
 }
 
 /// The row that [`Harness::add`] writes.

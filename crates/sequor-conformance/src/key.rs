@@ -104,7 +104,7 @@ pub(crate) async fn key_of_a_failing_projection_leaves_no_record<H: Harness>(wor
 pub(crate) async fn key_of_a_dropped_transaction_leaves_no_record<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let commit = command(t).key("k").on("a", 0).event().build();
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     let key = commit.meta.key.clone().unwrap();
     assert_eq!(transaction.claim(t, &key).await.unwrap(), None);
     world.write(&mut transaction, commit.clone()).await.unwrap();
@@ -116,7 +116,7 @@ pub(crate) async fn key_of_a_dropped_transaction_leaves_no_record<H: Harness>(wo
 /// A claim without a write is no record.
 pub(crate) async fn key_claimed_and_not_written_leaves_no_record<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     assert_eq!(transaction.claim(t, &"k".parse().unwrap()).await.unwrap(), None);
     assert!(transaction.commit().await.unwrap().is_empty());
     assert_eq!(world.record(t, "k").await, None);
@@ -147,7 +147,7 @@ type Waiter = JoinHandle<Result<Committed, StoreError>>;
 /// An open transaction that has written under a key, and a commit under the same key.
 async fn rivals<H: Harness>(world: &World<H>) -> (crate::world::Open<H>, Waiter) {
     let t = tenant(1);
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     let commit = command(t).key("k").on("rival", 0).event().build();
     let key = commit.meta.key.clone().unwrap();
     assert_eq!(transaction.claim(t, &key).await.unwrap(), None);

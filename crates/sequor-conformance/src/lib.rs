@@ -28,6 +28,7 @@ mod oracle;
 mod payload;
 mod projection;
 mod reopen;
+mod submit;
 mod tenant;
 mod transaction;
 mod unique;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use sequor_core::ports::{ReadLog, Transaction};
+use sequor_core::ports::{ReadLog, Store, Transaction};
 use sequor_core::{Position, StoredEvent};
 use tokio::task::JoinSet;
 
@@ -11,7 +11,7 @@ use crate::sample::{account, command, tenant};
 use crate::world::World;
 
 async fn page<H: Harness>(world: &World<H>, after: Position, limit: usize) -> Vec<StoredEvent> {
-    let partition = world.harness.partition(tenant(1));
+    let partition = world.store.partition(tenant(1));
     world.store.read_after(partition, after, limit).await.unwrap()
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn log_shows_nothing_uncommitted<H: Harness>(world: World<H>) {
     let t = tenant(1);
     world.fresh(command(t).on("a", 0).event().build()).await;
     let before = world.log(t).await;
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     world.write(&mut transaction, command(t).on("a", 1).event().build()).await.unwrap();
     assert_eq!(world.log(t).await, before);
     transaction.commit().await.unwrap();
@@ -92,7 +92,7 @@ pub(crate) async fn log_never_gives_a_position_twice<H: Harness>(world: World<H>
         let position = record.position.unwrap();
         assert!(position > last, "{position} was given after {last}");
         last = position;
-        let mut transaction = world.begin().await;
+        let mut transaction = world.begin(t).await;
         let commit = command(t).on("b", 0).events(5).build();
         world.write(&mut transaction, commit).await.unwrap();
         drop(transaction);
@@ -136,7 +136,7 @@ async fn write_some<H: Harness>(world: &World<H>, id: &str) {
     for n in 0..10 {
         world.fresh(command(t).on(id, n * 2).events(2).build()).await;
         if n % 3 == 0 {
-            let mut transaction = world.begin().await;
+            let mut transaction = world.begin(t).await;
             let vain = command(t).on(id, n * 2 + 2).event().build();
             world.write(&mut transaction, vain).await.unwrap();
         }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 
-use sequor_core::ports::{Committed, Transaction};
+use sequor_core::ports::{Committed, Store, Transaction};
 use sequor_core::{CommandId, Commit, Position, Record, StreamId, TenantId};
 use tokio::task::JoinSet;
 
@@ -104,7 +104,7 @@ async fn step_commit<H: Harness>(
 async fn step_transaction<H: Harness>(world: &World<H>, random: &mut Random, model: &mut Model) {
     let of = random.tenant();
     let (mut own, mut written) = (model.clone(), Vec::new());
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(of).await;
     for _ in 0..=random.below(4) {
         let commit = draw(random, of, &own).await;
         let expected = own.expect(&commit);
@@ -181,7 +181,7 @@ async fn assert_holders<H: Harness>(world: &World<H>, model: &Model) {
         for (scope, value) in random::values() {
             let probe = command(t).on("stranger", 0).hold(scope, value).build();
             let expected = model.expect(&probe);
-            let mut transaction = world.begin().await;
+            let mut transaction = world.begin(t).await;
             match world.write(&mut transaction, probe).await {
                 Ok(()) => assert!(matches!(expected, Expected::Fresh(_)), "{expected:?}"),
                 Err(error) => {
@@ -243,7 +243,7 @@ async fn in_transaction<H: Harness>(
     commit: &Commit,
     commits: bool,
 ) -> Option<(bool, Record)> {
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(commit.meta.tenant).await;
     if let Some(key) = &commit.meta.key
         && let Some(known) = transaction.claim(commit.meta.tenant, key).await.ok()?
     {
@@ -277,7 +277,7 @@ async fn assert_acknowledged_is_present<H: Harness>(world: &World<H>, told: &[To
     let mut events: HashMap<CommandId, Vec<Happened>> = HashMap::new();
     let mut partitions = HashSet::new();
     for t in [tenant(1), tenant(2)] {
-        if partitions.insert(world.harness.partition(t)) {
+        if partitions.insert(world.store.partition(t)) {
             let log = world.log(t).await;
             assert_versions_follow(&log);
             for event in log {

@@ -97,7 +97,7 @@ pub(crate) async fn projection_panic_is_an_error<H: Harness>(world: World<H>) {
     assert_named(outcome);
     assert_eq!(world.record(t, "k").await, None);
     assert_eq!(world.tally(t).await, Tally::default());
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     assert!(transaction.write(panicking, &world.counting()).await.is_err());
     drop(transaction);
     fresh(world.commit_counted(command(t).key("k").on("a", 0).event().build()).await);
@@ -147,7 +147,7 @@ pub(crate) async fn projection_runs_once_for_a_key<H: Harness>(world: World<H>) 
 pub(crate) async fn projection_rows_go_with_the_transaction<H: Harness>(world: World<H>) {
     let t = tenant(1);
     for (commits, count) in [(false, 0), (true, 3)] {
-        let mut transaction = world.begin().await;
+        let mut transaction = world.begin(t).await;
         for n in 0..3 {
             let commit = command(t).on("a", n).event().build();
             transaction.write(commit, &world.counting()).await.unwrap();

@@ -71,7 +71,7 @@ pub(crate) async fn reopen_keeps_rows_of_projections<H: Harness>(world: World<H>
 /// What was open when the store closed never happened.
 pub(crate) async fn reopen_forgets_what_was_not_committed<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     let commit = command(t).key("k").on("a", 0).event().hold(EMAIL, "x").build();
     world.write(&mut transaction, commit.clone()).await.unwrap();
     drop(transaction);

@@ -127,6 +127,7 @@ impl Sample {
         self.draft.streams.push(StreamDraft {
             stream,
             expected: Version::new(expected),
+            after: None,
             unique: Vec::new(),
         });
         self

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sequor_core::ports::{HistoryRequest, Transact, Transaction};
-use sequor_core::{IdempotencyKey, StoreError, Version};
+use sequor_core::{IdempotencyKey, Invalid, StoreError, Version};
 use tokio::sync::oneshot;
 
 use crate::harness::{Harness, Tally};
@@ -14,7 +14,7 @@ use crate::world::{World, assert_conflict, assert_taken, fresh};
 pub(crate) async fn transaction_sees_its_own_writes<H: Harness>(world: World<H>) {
     let t = tenant(1);
     world.fresh(command(t).on("a", 0).event().build()).await;
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     let commit = command(t).key("k").giving(&json("7")).on("a", 1).events(2).build();
     let id = commit.meta.command_id;
     world.write(&mut transaction, commit).await.unwrap();
@@ -33,7 +33,7 @@ pub(crate) async fn transaction_sees_its_own_writes<H: Harness>(world: World<H>)
 /// Until it commits, nobody else sees anything of it.
 pub(crate) async fn transaction_is_invisible_before_its_commit<H: Harness>(world: World<H>) {
     let (t, a) = (tenant(1), account(tenant(1), "a"));
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     let commit = command(t).key("k").on("a", 0).event().build();
     transaction.write(commit, &world.counting()).await.unwrap();
     assert!(world.events(&a).await.is_empty());
@@ -50,7 +50,7 @@ pub(crate) async fn transaction_is_invisible_before_its_commit<H: Harness>(world
 /// A dropped transaction leaves nothing, and no lock.
 pub(crate) async fn transaction_dropped_writes_nothing<H: Harness>(world: World<H>) {
     let (t, a) = (tenant(1), account(tenant(1), "a"));
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     let commit = command(t).key("k").on("a", 0).events(3).hold(EMAIL, "x").build();
     transaction.write(commit, &world.counting()).await.unwrap();
     drop(transaction);
@@ -64,7 +64,7 @@ pub(crate) async fn transaction_dropped_writes_nothing<H: Harness>(world: World<
 /// Several commands become true together, in order, each with its own record.
 pub(crate) async fn transaction_makes_several_commands_true<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     for (n, key) in ["k0", "k1", "k2"].into_iter().enumerate() {
         let commit = command(t).key(key).on("a", n as u64).event().on(key, 0).event().build();
         world.write(&mut transaction, commit).await.unwrap();
@@ -88,16 +88,18 @@ pub(crate) async fn transaction_makes_several_commands_true<H: Harness>(world: W
 pub(crate) async fn transaction_claims_find_records<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let record = world.fresh(command(t).key("k").on("a", 0).event().build()).await;
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     assert_eq!(world.claim(&mut transaction, t, "k").await, Some(record));
     assert_eq!(world.claim(&mut transaction, t, "K").await, None);
+    drop(transaction);
+    let mut transaction = world.begin(tenant(2)).await;
     assert_eq!(world.claim(&mut transaction, tenant(2), "k").await, None);
 }
 
 /// A claim finds what the same transaction has written under the key.
 pub(crate) async fn transaction_claims_find_its_own_writes<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     assert_eq!(world.claim(&mut transaction, t, "k").await, None);
     let commit = command(t).key("k").on("a", 0).event().build();
     world.write(&mut transaction, commit.clone()).await.unwrap();
@@ -112,7 +114,7 @@ pub(crate) async fn transaction_claims_find_its_own_writes<H: Harness>(world: Wo
 pub(crate) async fn transaction_refuses_to_write_a_known_key<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let record = world.fresh(command(t).key("k").on("a", 0).event().build()).await;
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     let again = command(t).key("k").on("b", 0).event().build();
     let outcome = world.write(&mut transaction, again).await;
     assert!(outcome.is_err(), "a command cannot be written twice");
@@ -124,7 +126,7 @@ pub(crate) async fn transaction_refuses_to_write_a_known_key<H: Harness>(world: 
 /// While it is open, other writers wait; then they go on.
 pub(crate) async fn transaction_holds_off_other_writers<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let transaction = world.begin().await;
+    let transaction = world.begin(t).await;
     let mut others = Vec::new();
     for number in [1, 2, 3] {
         let commit = command(tenant(number)).on("b", 0).event().build();
@@ -158,7 +160,7 @@ pub(crate) async fn transaction_after_transaction_loses_no_write<H: Harness>(wor
 /// may answer.
 async fn append_until_done<H: Harness>(world: &World<H>, a: &sequor_core::StreamId) {
     loop {
-        let mut transaction = world.begin().await;
+        let mut transaction = world.begin(a.tenant).await;
         let version = world.events_in(&mut transaction, a).await.len() as u64;
         let commit = command(a.tenant).on_stream(a.clone(), version).event().build();
         match transaction.write(commit, &world.counting()).await {
@@ -172,7 +174,7 @@ async fn append_until_done<H: Harness>(world: &World<H>, a: &sequor_core::Stream
 /// A handler's own rows are committed with the rest.
 pub(crate) async fn transaction_commits_the_rows_of_its_handler<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     for amount in [30, -10] {
         world.harness.add(transaction.connection(), t, amount).await.unwrap();
     }
@@ -184,10 +186,10 @@ pub(crate) async fn transaction_commits_the_rows_of_its_handler<H: Harness>(worl
 /// A handler's own rows go with the transaction.
 pub(crate) async fn transaction_rolls_back_the_rows_of_its_handler<H: Harness>(world: World<H>) {
     let t = tenant(1);
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     world.harness.add(transaction.connection(), t, 30).await.unwrap();
     transaction.commit().await.unwrap();
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     world.harness.add(transaction.connection(), t, 5).await.unwrap();
     world.write(&mut transaction, command(t).on("a", 0).event().build()).await.unwrap();
     world.harness.add(transaction.connection(), t, 7).await.unwrap();
@@ -205,7 +207,7 @@ pub(crate) async fn transaction_with_a_refused_write_commits_nothing<H: Harness>
         command(t).on("b", 0).event().event_named(DOOMED).build(),
     ];
     for refused in refused {
-        let mut transaction = world.begin().await;
+        let mut transaction = world.begin(t).await;
         let good = command(t).key("k").on("a", 0).event().build();
         transaction.write(good, &world.counting()).await.unwrap();
         assert!(transaction.write(refused, &world.counting()).await.is_err());
@@ -220,13 +222,13 @@ pub(crate) async fn transaction_with_a_refused_write_commits_nothing<H: Harness>
 pub(crate) async fn transaction_judges_on_top_of_its_own_writes<H: Harness>(world: World<H>) {
     let t = tenant(1);
     let first = || command(t).on("a", 0).events(2).hold(EMAIL, "x").build();
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     world.write(&mut transaction, first()).await.unwrap();
     let stale = command(t).on("a", 0).event().build();
     let error = world.write(&mut transaction, stale).await.unwrap_err();
     assert_conflict(&error, &account(t, "a"), 0, 2);
     drop(transaction);
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     world.write(&mut transaction, first()).await.unwrap();
     let clash = command(t).on("b", 0).event().hold(EMAIL, "x").build();
     let error = world.write(&mut transaction, clash).await.unwrap_err();
@@ -237,7 +239,7 @@ pub(crate) async fn transaction_judges_on_top_of_its_own_writes<H: Harness>(worl
 pub(crate) async fn transaction_passes_a_value_from_hand_to_hand<H: Harness>(world: World<H>) {
     let t = tenant(1);
     world.fresh(command(t).on("a", 0).hold(EMAIL, "x").build()).await;
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     for [from, to] in [["a", "b"], ["b", "c"], ["c", "a"], ["a", "d"]] {
         let release = command(t).on(from, 0).release(EMAIL).build();
         world.write(&mut transaction, release).await.unwrap();
@@ -256,7 +258,7 @@ pub(crate) async fn transaction_of_a_panicking_handler_writes_nothing<H: Harness
     let handler = tokio::spawn({
         let world = world.clone();
         async move {
-            let mut transaction = world.begin().await;
+            let mut transaction = world.begin(t).await;
             let commit = command(t).key("k").on("a", 0).event().build();
             transaction.write(commit, &world.counting()).await.unwrap();
             panic!("as ordered");
@@ -275,7 +277,7 @@ pub(crate) async fn transaction_of_a_cancelled_task_writes_nothing<H: Harness>(w
         let store = Arc::clone(&world.store);
         let world = world.clone();
         async move {
-            let mut transaction = store.begin().await.unwrap();
+            let mut transaction = store.begin(tenant(1)).await.unwrap();
             let commit = command(t).key("k").on("a", 0).event().build();
             transaction.write(commit, &world.counting()).await.unwrap();
             ready.send(()).unwrap();
@@ -293,7 +295,33 @@ pub(crate) async fn transaction_of_a_cancelled_task_writes_nothing<H: Harness>(w
 
 /// A transaction in which nothing was done commits nothing.
 pub(crate) async fn transaction_of_nothing_commits_nothing<H: Harness>(world: World<H>) {
-    let transaction = world.begin().await;
+    let transaction = world.begin(tenant(1)).await;
     assert_eq!(transaction.commit().await.unwrap(), []);
     assert_eq!(world.log(tenant(1)).await, []);
+}
+
+/// What belongs to another tenant is refused, whatever is asked, and nothing of it is done.
+pub(crate) async fn transaction_speaks_for_one_tenant<H: Harness>(world: World<H>) {
+    let (own, other) = (tenant(1), tenant(2));
+    let key: IdempotencyKey = "k".parse().unwrap();
+    let stream = account(other, "a");
+    let differs = |error: StoreError| {
+        assert!(matches!(error, StoreError::Invalid(Invalid::TenantsDiffer)), "{error:?}");
+    };
+    let mut transaction = world.begin(own).await;
+    differs(transaction.claim(other, &key).await.unwrap_err());
+    let foreign = Some((&stream, Version::NONE));
+    let request = HistoryRequest { tenant: other, key: Some(&key), stream: foreign };
+    differs(transaction.history(request).await.unwrap_err());
+    assert_eq!(transaction.claim(own, &key).await.unwrap(), None);
+    let mine = command(own).key("k").on("a", 0).event().build();
+    world.write(&mut transaction, mine).await.unwrap();
+    transaction.commit().await.unwrap();
+    let mut transaction = world.begin(own).await;
+    let foreign = command(other).key("k").on("a", 0).event().build();
+    differs(world.write(&mut transaction, foreign).await.unwrap_err());
+    drop(transaction);
+    assert_eq!(world.record(other, "k").await, None);
+    assert_eq!(world.version(&stream).await, 0);
+    assert_eq!(world.version(&account(own, "a")).await, 1);
 }

@@ -183,7 +183,7 @@ pub(crate) async fn unique_values_are_compared_byte_for_byte<H: Harness>(world: 
 pub(crate) async fn unique_value_released_in_vain_is_still_held<H: Harness>(world: World<H>) {
     let t = tenant(1);
     world.fresh(command(t).on("a", 0).event().hold(EMAIL, "x").build()).await;
-    let mut transaction = world.begin().await;
+    let mut transaction = world.begin(t).await;
     let release = command(t).on("a", 1).event().release(EMAIL).build();
     world.write(&mut transaction, release).await.unwrap();
     let take = command(t).on("b", 0).event().hold(EMAIL, "x").build();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use sequor_core::ports::{
-    CommitCommand, Committed, HistoryRequest, ReadHistory, ReadLog, Transact, Transaction,
+    CommitCommand, Committed, HistoryRequest, ReadHistory, ReadLog, Store, Transact, Transaction,
 };
 use sequor_core::{
     Commit, IdempotencyKey, InlineProjection, Position, Projections, Record, StoreError,
@@ -115,7 +115,7 @@ impl<H: Harness> World<H> {
 
     /// The whole log of a tenant's partition, read in pages.
     pub(crate) async fn log(&self, tenant: TenantId) -> Vec<StoredEvent> {
-        let partition = self.harness.partition(tenant);
+        let partition = self.store.partition(tenant);
         let (mut log, mut after) = (Vec::new(), Position::START);
         loop {
             let page = self.store.read_after(partition, after, 512).await.unwrap();
@@ -131,8 +131,8 @@ impl<H: Harness> World<H> {
         self.harness.tally(&self.store, tenant).await
     }
 
-    pub(crate) async fn begin(&self) -> Open<H> {
-        self.store.begin().await.unwrap()
+    pub(crate) async fn begin(&self, tenant: TenantId) -> Open<H> {
+        self.store.begin(tenant).await.unwrap()
     }
 
     /// Claims a key in an open transaction.

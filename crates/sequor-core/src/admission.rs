@@ -1,9 +1,10 @@
 //! Whether a commit may become true, given what a store holds: pure, and the same in every store
 //! that has one writer.
 
-use crate::commit::Commit;
+use crate::commit::{Commit, StreamWrite};
 use crate::error::StoreError;
 use crate::key::IdempotencyKey;
+use crate::meta::CommandId;
 use crate::names::Name;
 use crate::record::Record;
 use crate::stream::{StreamId, Version};
@@ -16,6 +17,9 @@ pub trait Ledger {
     fn record(&self, tenant: TenantId, key: &IdempotencyKey) -> Option<&Record>;
     /// The version of a stream; [`Version::NONE`] when it has no events.
     fn version(&self, stream: &StreamId) -> Version;
+    /// The command that made this version; `None` when there is none. Asked for a stream only where a
+    /// commit says [`StreamWrite::after`].
+    fn maker(&self, stream: &StreamId) -> Option<CommandId>;
     /// Who holds a unique value.
     fn holder(&self, tenant: TenantId, unique: &UniqueKey) -> Option<&StreamId>;
     /// What an aggregate holds.
@@ -41,11 +45,12 @@ pub struct UniqueWrites {
     pub claims: Vec<(StreamId, UniqueKey)>,
 }
 
-/// Judges a commit: the key first, then every version, then the unique keys. Hence a used key wins
+/// Judges a commit: the key first, then every version and who made it, then the unique keys. Hence a used key wins
 /// over a conflict, and a conflict over a taken value.
 ///
 /// # Errors
-/// [`StoreError::Conflict`] with the first stream (in their order) that has moved on, else
+/// [`StoreError::Conflict`] with the first stream (in their order) that has moved on, or has come to
+/// the expected version by another command than the awaited one, else
 /// [`StoreError::UniqueTaken`].
 pub fn admit(commit: &Commit, ledger: &impl Ledger) -> Result<Admission, StoreError> {
     let known = commit.meta.key.as_ref().and_then(|key| ledger.record(commit.meta.tenant, key));
@@ -54,12 +59,16 @@ pub fn admit(commit: &Commit, ledger: &impl Ledger) -> Result<Admission, StoreEr
     }
     for write in &commit.streams {
         let actual = ledger.version(&write.stream);
-        if actual != write.expected {
+        if actual != write.expected || !is_of_maker(write, ledger) {
             let (stream, expected) = (write.stream.clone(), write.expected);
             return Err(StoreError::Conflict { stream, expected, actual });
         }
     }
     unique_writes(commit, ledger).map(Admission::Fresh)
+}
+
+fn is_of_maker(write: &StreamWrite, ledger: &impl Ledger) -> bool {
+    write.after.is_none() || write.after == ledger.maker(&write.stream)
 }
 
 fn unique_writes(commit: &Commit, ledger: &impl Ledger) -> Result<UniqueWrites, StoreError> {

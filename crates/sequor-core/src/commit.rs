@@ -5,7 +5,7 @@ use crate::error::Invalid;
 use crate::event::EventName;
 use crate::fingerprint::Fingerprint;
 use crate::limits::Limits;
-use crate::meta::CommandMeta;
+use crate::meta::{CommandId, CommandMeta};
 use crate::names::Name;
 use crate::record::{Record, RecordState, StreamVersion};
 use crate::stream::{Position, StreamId, Version};
@@ -39,6 +39,9 @@ pub struct StreamWrite {
     pub stream: StreamId,
     /// The version that the decision was made on.
     pub expected: Version,
+    /// The command that must have made that version, where this was not yet certain when the
+    /// decision was made; any other may come to the same number. `None`: whoever made it.
+    pub after: Option<CommandId>,
     /// The version after the commit.
     pub next: Version,
     /// What happens to its unique keys.
@@ -87,6 +90,8 @@ pub struct StreamDraft {
     pub stream: StreamId,
     /// The version that the decision was made on.
     pub expected: Version,
+    /// The command that must have made that version, where this is not yet certain.
+    pub after: Option<CommandId>,
     /// What happens to its unique keys.
     pub unique: Vec<UniqueChange>,
 }
@@ -153,6 +158,7 @@ fn sort_streams(drafts: Vec<StreamDraft>) -> Result<(Vec<StreamWrite>, Vec<usize
     let open = |(_, draft): (usize, StreamDraft)| StreamWrite {
         stream: draft.stream,
         expected: draft.expected,
+        after: draft.after,
         next: draft.expected,
         unique: draft.unique,
     };

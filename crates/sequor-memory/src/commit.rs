@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sequor_core::ports::{CommitCommand, Committed, Transact, Transaction};
+use sequor_core::ports::{CommitCommand, Committed, Submitted, Transact, Transaction};
 use sequor_core::{Commit, Projections, StoreError};
 
 use crate::content::Judged;
@@ -12,16 +12,29 @@ use crate::tables::Tables;
 
 #[async_trait]
 impl CommitCommand for MemoryStore {
-    async fn commit(
+    async fn submit(
+        &self,
+        commit: Commit,
+        projections: &Projections<Tables>,
+    ) -> Result<Submitted, StoreError> {
+        let answer = match projections.0.is_empty() {
+            true => {
+                let _turn = self.shared_turn().await?;
+                self.commit_plain(commit)
+            }
+            false => self.commit_projected(commit, projections).await,
+        };
+        Ok(Submitted::ready(answer))
+    }
+}
+
+impl MemoryStore {
+    async fn commit_projected(
         &self,
         commit: Commit,
         projections: &Projections<Tables>,
     ) -> Result<Committed, StoreError> {
-        if projections.0.is_empty() {
-            let _turn = self.shared_turn().await?;
-            return self.commit_plain(commit);
-        }
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.begin(commit.meta.tenant).await?;
         if let Some(known) = transaction.write_unless_known(commit, projections).await? {
             return Ok(Committed::Known(known));
         }
@@ -29,9 +42,7 @@ impl CommitCommand for MemoryStore {
         let record = records.pop().ok_or(StoreError::Unknown)?;
         Ok(Committed::Fresh(record))
     }
-}
 
-impl MemoryStore {
     /// A commit that runs nobody else's code, hence needs no transaction.
     fn commit_plain(&self, commit: Commit) -> Result<Committed, StoreError> {
         let mut content = self.content();

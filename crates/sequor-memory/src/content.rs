@@ -6,8 +6,9 @@ use std::sync::Arc;
 use sequor_core::admission::{Admission, Ledger, UniqueWrites, admit};
 use sequor_core::ports::{History, HistoryRequest};
 use sequor_core::{
-    CommandMeta, Commit, IdempotencyKey, Invalid, Name, NewEvent, Position, Record, RecordState,
-    StoreError, StoredEvent, StreamId, StreamVersion, StreamWrite, TenantId, UniqueKey, Version,
+    CommandId, CommandMeta, Commit, IdempotencyKey, Invalid, Name, NewEvent, Position, Record,
+    RecordState, StoreError, StoredEvent, StreamId, StreamVersion, StreamWrite, TenantId,
+    UniqueKey, Version,
 };
 
 use crate::tables::Tables;
@@ -220,6 +221,13 @@ impl Ledger for View<'_> {
         }
         let committed = self.content.streams.get(stream);
         Version::new(committed.map_or(0, |found| found.events.len() as u64))
+    }
+
+    fn maker(&self, stream: &StreamId) -> Option<CommandId> {
+        let mut own = self.written.iter().rev().flat_map(|written| &written.events);
+        let own = own.find(|event| event.stream == *stream);
+        let committed = || self.content.streams.get(stream)?.events.last();
+        own.or_else(committed).map(|event| event.meta.command_id)
     }
 
     fn holder(&self, tenant: TenantId, unique: &UniqueKey) -> Option<&StreamId> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sequor_core::ports::Store;
-use sequor_core::{Epoch, StoreError};
+use sequor_core::{Epoch, Partition, StoreError, TenantId};
 use tokio::sync::{OwnedRwLockWriteGuard, RwLock, RwLockReadGuard};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -101,6 +101,10 @@ impl MemoryStore {
 impl Store for MemoryStore {
     fn epoch(&self) -> Epoch {
         self.shared.epoch
+    }
+
+    fn partition(&self, _: TenantId) -> Partition {
+        Partition::ONLY
     }
 }
 

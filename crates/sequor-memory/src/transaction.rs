@@ -9,8 +9,8 @@ use futures_util::FutureExt;
 use sequor_core::admission::Ledger;
 use sequor_core::ports::{History, HistoryRequest, Transact, Transaction};
 use sequor_core::{
-    Commit, IdempotencyKey, InlineProjection, Projections, Record, StoreError, StoredEvent,
-    TenantId,
+    Commit, IdempotencyKey, InlineProjection, Invalid, Projections, Record, StoreError,
+    StoredEvent, TenantId,
 };
 use tokio::sync::OwnedRwLockWriteGuard;
 
@@ -21,6 +21,7 @@ use crate::tables::Tables;
 /// An open transaction of a [`MemoryStore`]: the only one, until it is dropped.
 pub struct MemoryTransaction {
     store: MemoryStore,
+    tenant: TenantId,
     tables: Tables,
     written: Vec<Written>,
     /// Why this transaction can only be dropped.
@@ -33,11 +34,12 @@ impl Transact for MemoryStore {
     type Connection = Tables;
     type Transaction = MemoryTransaction;
 
-    async fn begin(&self) -> Result<MemoryTransaction, StoreError> {
+    async fn begin(&self, tenant: TenantId) -> Result<MemoryTransaction, StoreError> {
         let turn = self.own_turn().await?;
         let tables = self.content().tables();
         Ok(MemoryTransaction {
             store: self.clone(),
+            tenant,
             tables: (*tables).clone(),
             written: Vec::new(),
             failure: None,
@@ -56,12 +58,14 @@ impl Transaction for MemoryTransaction {
         tenant: TenantId,
         key: &IdempotencyKey,
     ) -> Result<Option<Record>, StoreError> {
+        self.check(tenant)?;
         let content = self.store.content();
         let view = View { content: &content, written: &self.written };
         Ok(view.record(tenant, key).cloned())
     }
 
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
+        self.check(request.tenant)?;
         let found =
             View { content: &self.store.content(), written: &self.written }.find(&request)?;
         Ok(found.into_history())
@@ -105,6 +109,10 @@ impl Transaction for MemoryTransaction {
 }
 
 impl MemoryTransaction {
+    fn check(&self, tenant: TenantId) -> Result<(), Invalid> {
+        if tenant == self.tenant { Ok(()) } else { Err(Invalid::TenantsDiffer) }
+    }
+
     /// Writes a command, or finds that its key is known.
     pub(crate) async fn write_unless_known(
         &mut self,
@@ -127,6 +135,7 @@ impl MemoryTransaction {
         commit: Commit,
         projections: &Projections<Tables>,
     ) -> Result<Option<Record>, StoreError> {
+        self.check(commit.meta.tenant)?;
         let judged = self.store.content().judge(commit, &self.written)?;
         let written = match judged {
             Judged::Known(record) => return Ok(Some(record)),

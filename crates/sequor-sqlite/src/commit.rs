@@ -1,4 +1,5 @@
-//! Where a decided command becomes true: it joins a batch of the writer and waits for its answer.
+//! Where a decided command becomes true: it takes its place in the writer's queue, and waits for its
+//! answer.
 
 pub(crate) mod batch;
 pub(crate) mod judge;
@@ -11,33 +12,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use sequor_core::ports::{CommitCommand, Committed, HistoryRequest, ReadHistory};
+use sequor_core::ports::{CommitCommand, Committed, HistoryRequest, ReadHistory, Submitted};
 use sequor_core::{Commit, Invalid, Projections, Record, StoreError};
 use sqlx::SqliteConnection;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::store::SqliteStore;
+use crate::store::{Company, SqliteStore};
 use crate::writer::Request;
 use batch::Job;
 
 #[async_trait]
 impl CommitCommand for SqliteStore {
-    async fn commit(
+    async fn submit(
         &self,
         commit: Commit,
         projections: &Projections<SqliteConnection>,
-    ) -> Result<Committed, StoreError> {
+    ) -> Result<Submitted, StoreError> {
         check(&commit)?;
         let company = self.enter();
         if company.is_alone()
             && let Some(record) = self.stored_record(&commit).await?
         {
             self.counts().replay();
-            return Ok(Committed::Known(record));
+            return Ok(Submitted::ready(Ok(Committed::Known(record))));
         }
         let deadline = Instant::now() + self.writer_wait_max();
-        let (answer, mut answered) = oneshot::channel();
+        let (answer, answered) = oneshot::channel();
         let ticket = Ticket::default();
         let job = Job {
             bytes: bytes_of(&commit),
@@ -49,10 +50,27 @@ impl CommitCommand for SqliteStore {
         timeout_at(deadline, self.send(Request::Commit(Box::new(job))))
             .await
             .map_err(|_| StoreError::Busy)??;
-        match timeout_at(deadline, &mut answered).await {
+        let wait = Wait { answered, ticket, deadline, _company: company };
+        Ok(Submitted::new(wait.for_answer()))
+    }
+}
+
+/// The wait of a commit in the queue.
+#[derive(Debug)]
+struct Wait {
+    answered: oneshot::Receiver<Result<Committed, StoreError>>,
+    ticket: Ticket,
+    deadline: Instant,
+    _company: Company,
+}
+
+impl Wait {
+    /// Waits until the deadline for the writer to take the commit, and then for its answer.
+    async fn for_answer(mut self) -> Result<Committed, StoreError> {
+        match timeout_at(self.deadline, &mut self.answered).await {
             Ok(answer) => answer.unwrap_or(Err(StoreError::Unknown)),
-            Err(_) if ticket.take() => Err(StoreError::Busy),
-            Err(_) => answered.await.unwrap_or(Err(StoreError::Unknown)),
+            Err(_) if self.ticket.take() => Err(StoreError::Busy),
+            Err(_) => self.answered.await.unwrap_or(Err(StoreError::Unknown)),
         }
     }
 }

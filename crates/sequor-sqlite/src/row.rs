@@ -128,10 +128,14 @@ pub(crate) fn wanted_record(row: &SqliteRow) -> Result<usize, StoreError> {
     Columns { row, place: "records" }.place_in_list(WANTED)
 }
 
-/// The place of a looked-up stream, and its version.
-pub(crate) fn wanted_version(row: &SqliteRow) -> Result<(usize, Version), StoreError> {
-    let columns = Columns { row, place: "streams" };
-    Ok((columns.place_in_list(0)?, Version::new(columns.number(1, "version")?)))
+/// The place of a looked-up stream, its version, and the command that made it if that was asked.
+pub(crate) fn wanted_head(
+    row: &SqliteRow,
+) -> Result<(usize, Version, Option<CommandId>), StoreError> {
+    let columns = Columns { row, place: "streams with its last row of events" };
+    let version = Version::new(columns.number(1, "version")?);
+    let maker = columns.optional_uuid(2, "command_id")?.map(CommandId);
+    Ok((columns.place_in_list(0)?, version, maker))
 }
 
 /// The place of a looked-up value, and who holds it.
@@ -226,6 +230,12 @@ impl<'r> Columns<'r> {
     fn place_in_list(&self, at: usize) -> Result<usize, StoreError> {
         let number = self.number(at, "place")?;
         usize::try_from(number).map_err(|why| self.damaged("place", why))
+    }
+
+    fn optional_uuid(&self, at: usize, column: &str) -> Result<Option<Uuid>, StoreError> {
+        let bytes: Option<&[u8]> = self.optional(at, column)?;
+        let id = bytes.map(Uuid::from_slice).transpose();
+        id.map_err(|_| self.damaged(column, "is not 16 bytes"))
     }
 
     fn uuid(&self, at: usize, column: &str) -> Result<Uuid, StoreError> {

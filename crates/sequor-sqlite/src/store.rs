@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sequor_core::ports::{Store, Transact, Transaction};
-use sequor_core::{Epoch, StoreError};
+use sequor_core::ports::{Store, Transaction};
+use sequor_core::{Epoch, Partition, StoreError, TenantId};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{OpenError, store_error};
@@ -45,7 +45,7 @@ struct Shared {
     writer_wait_max: Duration,
     stats: Arc<Counts>,
     /// How many commits are under way.
-    company: AtomicUsize,
+    company: Arc<AtomicUsize>,
 }
 
 /// What a store is made of.
@@ -68,7 +68,7 @@ impl SqliteStore {
     pub async fn open(settings: SqliteSettings) -> Result<Self, OpenError> {
         let writer_wait_max = settings.writer_wait_max;
         let StoreParts { queue, readers, epoch, stats } = open::open(settings).await?;
-        let company = AtomicUsize::new(0);
+        let company = Arc::default();
         let shared = Shared { queue, readers, epoch, writer_wait_max, stats, company };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -104,7 +104,7 @@ impl SqliteStore {
     /// # }
     /// ```
     pub async fn set_up(&self, sql: &'static str) -> Result<(), StoreError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.begin_for(None).await?;
         sqlx::raw_sql(sql).execute(transaction.connection()).await.map_err(store_error)?;
         transaction.commit().await.map(drop)
     }
@@ -151,9 +151,10 @@ impl SqliteStore {
     }
 
     /// Joins the commits that are under way, until dropped.
-    pub(crate) fn enter(&self) -> Company<'_> {
-        let others = self.shared.company.fetch_add(1, Ordering::Relaxed);
-        Company { shared: &self.shared, others }
+    pub(crate) fn enter(&self) -> Company {
+        let all = Arc::clone(&self.shared.company);
+        let others = all.fetch_add(1, Ordering::Relaxed);
+        Company { all, others }
     }
 
     pub(crate) fn writer_wait_max(&self) -> Duration {
@@ -168,27 +169,31 @@ impl SqliteStore {
 
 /// A commit among those that are under way.
 #[derive(Debug)]
-pub(crate) struct Company<'s> {
-    shared: &'s Shared,
+pub(crate) struct Company {
+    all: Arc<AtomicUsize>,
     others: usize,
 }
 
-impl Company<'_> {
+impl Company {
     /// Whether no other commit was under way when this one came.
     pub(crate) fn is_alone(&self) -> bool {
         self.others == 0
     }
 }
 
-impl Drop for Company<'_> {
+impl Drop for Company {
     fn drop(&mut self) {
-        self.shared.company.fetch_sub(1, Ordering::Relaxed);
+        self.all.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Store for SqliteStore {
     fn epoch(&self) -> Epoch {
         self.shared.epoch
+    }
+
+    fn partition(&self, _: TenantId) -> Partition {
+        Partition::ONLY
     }
 }
 

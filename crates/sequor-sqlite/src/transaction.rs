@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use sequor_core::ports::{History, HistoryRequest, Transact, Transaction};
-use sequor_core::{Commit, IdempotencyKey, Projections, Record, StoreError, TenantId};
+use sequor_core::{Commit, IdempotencyKey, Invalid, Projections, Record, StoreError, TenantId};
 use sqlx::SqliteConnection;
 use tokio::sync::oneshot;
 
@@ -22,7 +22,17 @@ impl Transact for SqliteStore {
     type Connection = SqliteConnection;
     type Transaction = SqliteTransaction;
 
-    async fn begin(&self) -> Result<SqliteTransaction, StoreError> {
+    async fn begin(&self, tenant: TenantId) -> Result<SqliteTransaction, StoreError> {
+        self.begin_for(Some(tenant)).await
+    }
+}
+
+impl SqliteStore {
+    /// Opens a transaction for a tenant, or for rows that are nobody's.
+    pub(crate) async fn begin_for(
+        &self,
+        tenant: Option<TenantId>,
+    ) -> Result<SqliteTransaction, StoreError> {
         let (answer, answered) = oneshot::channel();
         let wait = async {
             self.send(Request::Begin(answer)).await?;
@@ -31,7 +41,7 @@ impl Transact for SqliteStore {
         let lease = tokio::time::timeout(self.writer_wait_max(), wait)
             .await
             .map_err(|_| StoreError::Busy)??;
-        Ok(SqliteTransaction { lease: Some(lease), records: Vec::new(), failure: None })
+        Ok(SqliteTransaction { tenant, lease: Some(lease), records: Vec::new(), failure: None })
     }
 }
 
@@ -39,6 +49,8 @@ impl Transact for SqliteStore {
 /// until it ends, so keep it short. Dropping it rolls back.
 #[derive(Debug)]
 pub struct SqliteTransaction {
+    /// Whose; nobody's while tables are set up.
+    tenant: Option<TenantId>,
     /// There until the transaction ends.
     lease: Option<Lease>,
     records: Vec<Record>,
@@ -47,6 +59,10 @@ pub struct SqliteTransaction {
 }
 
 impl SqliteTransaction {
+    fn check_tenant(&self, tenant: TenantId) -> Result<(), Invalid> {
+        if self.tenant == Some(tenant) { Ok(()) } else { Err(Invalid::TenantsDiffer) }
+    }
+
     fn write_connection(&mut self) -> Result<&mut WriteConnection, StoreError> {
         let lease = self.lease.as_mut().ok_or_else(|| corrupt("the transaction has ended"))?;
         Ok(&mut lease.connection)
@@ -57,6 +73,7 @@ impl SqliteTransaction {
         commit: &Commit,
         projections: &Projections<SqliteConnection>,
     ) -> Result<Record, StoreError> {
+        self.check_tenant(commit.meta.tenant)?;
         check(commit)?;
         let connection = self.write_connection()?;
         let mut ledger = look_up(std::iter::once(commit), connection.sqlite()).await?;
@@ -89,6 +106,7 @@ impl Transaction for SqliteTransaction {
     }
 
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
+        self.check_tenant(request.tenant)?;
         read_history(self.write_connection()?.sqlite(), request).await
     }
 

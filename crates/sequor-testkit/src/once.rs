@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sequor_bus::{CommandService, Mode, Options};
 use sequor_core::ports::Store;
-use sequor_core::{Command, IdempotencyKey, Json, Meta, Partition, Receipt, TenantId};
+use sequor_core::{Command, IdempotencyKey, Json, Meta, Receipt, TenantId};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -17,8 +17,7 @@ use crate::log;
 /// Exactly one receipt must say `Executed`; all must name the same command, versions, position
 /// and output; the record must agree, and the log must hold its events once.
 ///
-/// It looks at the log of stores with one partition. Inside a multi-threaded runtime the commands
-/// meet on several threads.
+/// Inside a multi-threaded runtime the commands meet on several threads.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/turnstile.rs"));
@@ -143,7 +142,7 @@ async fn check_log<S: Store, C: Command>(
     key: &IdempotencyKey,
     receipt: &Receipt<C::Output>,
 ) {
-    let events = log::events(store, Partition::ONLY, |event| {
+    let events = log::events(store, store.partition(tenant), |event| {
         event.meta.tenant == tenant && event.meta.key.as_ref() == Some(key)
     });
     let events = events.await;

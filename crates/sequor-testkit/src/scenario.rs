@@ -7,7 +7,7 @@ use std::pin::Pin;
 
 use sequor_bus::{CommandService, Options};
 use sequor_core::ports::Store;
-use sequor_core::{Command, Disposition, Error, Event, Meta, Partition, Receipt};
+use sequor_core::{Command, Disposition, Error, Event, Meta, Receipt, StoredEvent};
 
 use crate::difference::{check, of_event, of_output, of_stored};
 use crate::log;
@@ -47,19 +47,13 @@ type Step<'s> = Pin<Box<dyn Future<Output = ()> + Send + 's>>;
 #[must_use = "nothing is executed before `when`"]
 pub struct Scenario<'s, S: Store> {
     service: &'s CommandService<S>,
-    partition: Partition,
     given: Vec<Step<'s>>,
 }
 
 impl<'s, S: Store> Scenario<'s, S> {
     /// A scenario on a service, whatever its store holds already.
     pub fn on(service: &'s CommandService<S>) -> Self {
-        Self { service, partition: Partition::ONLY, given: Vec::new() }
-    }
-
-    /// The partition in which `then_events` looks; only for stores that have several.
-    pub fn partition(self, partition: Partition) -> Self {
-        Self { partition, ..self }
+        Self { service, given: Vec::new() }
     }
 
     /// A command that is executed before, and must succeed.
@@ -98,12 +92,12 @@ impl<'s, S: Store> Scenario<'s, S> {
         meta: Meta,
         options: Options,
     ) -> Answered<'s, S, C> {
-        let Self { service, partition, given } = self;
+        let Self { service, given } = self;
         for step in given {
             step.await;
         }
         let answer = service.execute_with(command, meta, options).await;
-        Answered { service, partition, answer }
+        Answered { service, answer }
     }
 }
 
@@ -116,7 +110,6 @@ impl<S: Store> fmt::Debug for Scenario<'_, S> {
 /// What the service has answered.
 pub struct Answered<'s, S: Store, C: Command> {
     service: &'s CommandService<S>,
-    partition: Partition,
     answer: Result<Receipt<C::Output>, Error<C::Rejection>>,
 }
 
@@ -193,12 +186,7 @@ impl<S: Store, C: Command> Answered<'_, S, C> {
     /// When it holds others, or the command failed.
     pub async fn then_events<E: Event>(self, events: impl IntoIterator<Item = E>) -> Self {
         let expected: Vec<String> = events.into_iter().map(|event| of_event(&event)).collect();
-        let command = self.receipt().command_id;
-        let is_kind = |name: &str| E::NAMES.iter().any(|known| known.name == name);
-        let stored = log::events(self.service.store(), self.partition, |event| {
-            event.meta.command_id == command && is_kind(event.name.as_str())
-        });
-        let actual: Vec<String> = stored.await.iter().map(of_stored).collect();
+        let actual: Vec<String> = self.stored::<E>().await.iter().map(of_stored).collect();
         check("stored events", &expected, &actual);
         self
     }
@@ -222,6 +210,18 @@ impl<S: Store, C: Command> Answered<'_, S, C> {
     /// The command's.
     pub fn into_answer(self) -> Result<Receipt<C::Output>, Error<C::Rejection>> {
         self.answer
+    }
+
+    /// The command's events of a type; none without an aggregate.
+    async fn stored<E: Event>(&self) -> Vec<StoredEvent> {
+        let Receipt { command_id, streams, .. } = self.receipt();
+        let Some(first) = streams.first() else { return Vec::new() };
+        let is_kind = |name: &str| E::NAMES.iter().any(|known| known.name == name);
+        let store = self.service.store();
+        log::events(store, store.partition(first.stream.tenant), |event| {
+            event.meta.command_id == *command_id && is_kind(event.name.as_str())
+        })
+        .await
     }
 
     #[track_caller]

@@ -128,6 +128,7 @@ impl Entities {
             let draft = StreamDraft {
                 stream: entity.stream.clone(),
                 expected: entity.version,
+                after: None,
                 unique: entity.unique.clone(),
             };
             (index, draft)

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sequor_conformance::{Abilities, Harness, Tally};
 use sequor_core::ports::{
-    CommitCommand, Committed, History, HistoryRequest, ReadHistory, ReadLog, Store, Transact,
-    Transaction,
+    CommitCommand, Committed, History, HistoryRequest, ReadHistory, ReadLog, Store, Submitted,
+    Transact, Transaction,
 };
 use sequor_core::{
     Commit, Epoch, IdempotencyKey, Invalid, Partition, Position, ProjectionError, Projections,
@@ -39,6 +39,16 @@ pub(crate) trait Fault: Debug + Send + Sync + 'static {
         projections: &Projections<Tables>,
     ) -> Answer {
         store.commit(commit, projections).await
+    }
+
+    /// Whether a submitted commit has no place before somebody asks for its answer.
+    fn judges_when_asked(&self) -> bool {
+        false
+    }
+
+    /// Whether a transaction claims keys for any tenant.
+    fn claims_for_any_tenant(&self) -> bool {
+        false
     }
 
     /// What is answered instead.
@@ -224,7 +234,22 @@ impl ReadHistory for Broken {
 
 #[async_trait]
 impl CommitCommand for Broken {
-    async fn commit(&self, commit: Commit, projections: &Projections<Tables>) -> Answer {
+    async fn submit(
+        &self,
+        commit: Commit,
+        projections: &Projections<Tables>,
+    ) -> Result<Submitted, StoreError> {
+        let (broken, projections) = (self.clone(), projections.clone());
+        let answer = async move { broken.judge(commit, &projections).await };
+        Ok(match self.fault.judges_when_asked() {
+            true => Submitted::new(answer),
+            false => Submitted::ready(answer.await),
+        })
+    }
+}
+
+impl Broken {
+    async fn judge(&self, commit: Commit, projections: &Projections<Tables>) -> Answer {
         let taken = self.fault.taken(commit.clone());
         if let Some(answer) = self.fault.answers_at_once(&taken) {
             return answer;
@@ -257,6 +282,10 @@ impl Store for Broken {
     fn epoch(&self) -> Epoch {
         self.store.epoch()
     }
+
+    fn partition(&self, tenant: TenantId) -> Partition {
+        self.store.partition(tenant)
+    }
 }
 
 /// A transaction of a store with a fault.
@@ -273,8 +302,8 @@ impl Transact for Broken {
     type Connection = Tables;
     type Transaction = BrokenTransaction;
 
-    async fn begin(&self) -> Result<BrokenTransaction, StoreError> {
-        let open = Some(self.store.begin().await?);
+    async fn begin(&self, tenant: TenantId) -> Result<BrokenTransaction, StoreError> {
+        let open = Some(self.store.begin(tenant).await?);
         self.fault.opened();
         Ok(BrokenTransaction { broken: self.clone(), open, written: Vec::new(), refused: false })
     }
@@ -296,7 +325,10 @@ impl Transaction for BrokenTransaction {
         key: &IdempotencyKey,
     ) -> Result<Option<Record>, StoreError> {
         let looked_up = self.broken.fault.looks_up_key(key);
-        let found = self.open().claim(tenant, &looked_up).await?;
+        let found = match self.open().claim(tenant, &looked_up).await {
+            Err(StoreError::Invalid(_)) if self.broken.fault.claims_for_any_tenant() => None,
+            found => found?,
+        };
         let found = found.map(|record| self.broken.show_record(record));
         Ok(self.broken.fault.reads_record((tenant, key), found))
     }

@@ -61,7 +61,14 @@ noticed! {
     a_store_that_leaves_holes_in_versions_is_noticed: LeavesHolesInVersions,
         by commit_numbers_versions_without_holes, history_starts_after_a_version;
     a_store_that_does_not_check_versions_is_noticed: ChecksNoVersion,
-        by commit_refuses_a_stale_version, oracle_agrees_with_the_model;
+        by commit_refuses_a_stale_version, submit_chain_falls_with_its_first_link,
+        oracle_agrees_with_the_model;
+    a_store_that_forgets_who_made_a_version_is_noticed: ForgetsMakers,
+        by submit_refuses_a_version_of_another_maker;
+    a_store_that_judges_when_it_is_asked_is_noticed: JudgesWhenAsked,
+        by submit_in_order_becomes_true_in_order;
+    a_store_that_claims_for_any_tenant_is_noticed: ClaimsForAnyTenant,
+        by transaction_speaks_for_one_tenant;
     a_store_that_ignores_guards_is_noticed: IgnoresGuards,
         by commit_guards_what_it_only_read, commit_refuses_one_side_of_a_write_skew;
     a_store_that_calls_a_conflict_a_success_is_noticed: CallsConflictSuccess,

@@ -20,7 +20,8 @@ pub enum StoreError {
         stream: StreamId,
         /// The version that was decided on.
         expected: Version,
-        /// The version that is stored.
+        /// The version that is stored; the expected one, where it was made by another command
+        /// than the awaited one.
         actual: Version,
     },
     /// Another aggregate of the tenant holds the value.

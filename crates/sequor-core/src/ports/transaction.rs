@@ -19,14 +19,19 @@ pub trait Transact: Send + Sync + 'static {
     /// A transaction of this store.
     type Transaction: Transaction<Connection = Self::Connection>;
 
-    /// Opens one, and waits a bounded time for it where there is one writer.
+    /// Opens one for a tenant, and waits a bounded time for it where there is one writer.
     ///
     /// # Errors
     /// [`StoreError::Busy`] when the wait was too long, [`StoreError::Unavailable`].
-    async fn begin(&self) -> Result<Self::Transaction, StoreError>;
+    async fn begin(&self, tenant: TenantId) -> Result<Self::Transaction, StoreError>;
 }
 
-/// An open transaction. Dropping it rolls back.
+/// An open transaction of one tenant. Dropping it rolls back.
+///
+/// A claim, a history or a write of another tenant is [`Invalid::TenantsDiffer`], and has done
+/// nothing.
+///
+/// [`Invalid::TenantsDiffer`]: crate::Invalid::TenantsDiffer
 ///
 /// A state rather than a service, hence more than three methods: they are its life from claim to
 /// commit.

@@ -40,7 +40,7 @@ pub(crate) fn draft(tenant: TenantId, streams: Vec<StreamDraft>) -> CommitDraft 
 
 fn part(id: &str, expected: u64) -> StreamDraft {
     let stream = stream(tenant(1), id);
-    StreamDraft { stream, expected: Version::new(expected), unique: Vec::new() }
+    StreamDraft { stream, expected: Version::new(expected), after: None, unique: Vec::new() }
 }
 
 fn event(stream: usize) -> (usize, EventName, Json) {

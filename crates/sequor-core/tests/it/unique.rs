@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use sequor_core::admission::{Admission, Ledger, admit};
 use sequor_core::commit::StreamDraft;
 use sequor_core::{
-    IdempotencyKey, Limits, Name, Record, StoreError, StreamId, TenantId, UniqueChange, UniqueKey,
-    Version,
+    CommandId, IdempotencyKey, Limits, Name, Record, StoreError, StreamId, TenantId, UniqueChange,
+    UniqueKey, Version,
 };
 
 use crate::commit::{draft, stream, tenant};
@@ -22,6 +22,9 @@ impl Ledger for Held {
     }
     fn version(&self, _: &StreamId) -> Version {
         Version::NONE
+    }
+    fn maker(&self, _: &StreamId) -> Option<CommandId> {
+        None
     }
     fn holder(&self, _: TenantId, unique: &UniqueKey) -> Option<&StreamId> {
         self.0.get(unique)
@@ -40,6 +43,7 @@ fn apply(held: &Held, changes: &[(u8, Vec<UniqueChange>)]) -> Result<Held, Store
     let part = |(id, unique): &(u8, Vec<UniqueChange>)| StreamDraft {
         stream: stream(tenant(1), &id.to_string()),
         expected: Version::NONE,
+        after: None,
         unique: unique.clone(),
     };
     let draft = draft(tenant(1), changes.iter().map(part).collect());

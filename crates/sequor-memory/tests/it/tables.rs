@@ -3,6 +3,8 @@
 use sequor_core::ports::{Transact, Transaction};
 use sequor_memory::MemoryStore;
 
+use crate::tenant;
+
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Balances(Vec<i64>);
 
@@ -10,7 +12,7 @@ struct Balances(Vec<i64>);
 struct Names(Vec<String>);
 
 async fn deposit(store: &MemoryStore, amount: i64) {
-    let mut transaction = store.begin().await.unwrap();
+    let mut transaction = store.begin(tenant()).await.unwrap();
     transaction.connection().get_mut::<Balances>().0.push(amount);
     transaction.commit().await.unwrap();
 }
@@ -31,7 +33,7 @@ async fn a_struct_appears_when_it_is_first_changed() {
 #[tokio::test]
 async fn structs_of_different_types_do_not_meet() {
     let store = MemoryStore::new();
-    let mut transaction = store.begin().await.unwrap();
+    let mut transaction = store.begin(tenant()).await.unwrap();
     let tables = transaction.connection();
     tables.get_mut::<Balances>().0.push(5);
     tables.get_mut::<Names>().0.push("ada".to_owned());
@@ -46,7 +48,7 @@ async fn structs_of_different_types_do_not_meet() {
 async fn a_transaction_sees_its_own_changes_and_others_do_not() {
     let store = MemoryStore::new();
     deposit(&store, 5).await;
-    let mut transaction = store.begin().await.unwrap();
+    let mut transaction = store.begin(tenant()).await.unwrap();
     transaction.connection().get_mut::<Balances>().0.push(6);
     let own = transaction.connection().get::<Balances>().cloned();
     assert_eq!(own, Some(Balances(vec![5, 6])));

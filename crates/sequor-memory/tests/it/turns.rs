@@ -6,11 +6,13 @@ use sequor_core::StoreError;
 use sequor_core::ports::Transact;
 use sequor_memory::MemoryStore;
 
+use crate::tenant;
+
 #[tokio::test]
 async fn a_writer_that_waits_too_long_is_told_so() {
     let store = MemoryStore::new().writer_wait_max(Duration::ZERO);
-    let open = store.begin().await.unwrap();
-    assert!(matches!(store.begin().await, Err(StoreError::Busy)));
+    let open = store.begin(tenant()).await.unwrap();
+    assert!(matches!(store.begin(tenant()).await, Err(StoreError::Busy)));
     drop(open);
-    assert!(store.begin().await.is_ok());
+    assert!(store.begin(tenant()).await.is_ok());
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sequor_core::admission::{Ledger, UniqueWrites};
 use sequor_core::{
-    Commit, IdempotencyKey, Record, StreamId, TenantId, UniqueChange, UniqueKey, Version,
+    CommandId, Commit, IdempotencyKey, Record, StreamId, TenantId, UniqueChange, UniqueKey, Version,
 };
 
 /// A view of the file on which a batch is judged in order. Each accepted commit is applied, so
@@ -14,7 +14,7 @@ pub(crate) struct BatchLedger {
     /// The file's data version when the view was read.
     pub(crate) data_version: i64,
     records: HashMap<(TenantId, IdempotencyKey), Remembered>,
-    versions: HashMap<StreamId, Change<Version>>,
+    heads: HashMap<StreamId, Head>,
     holders: HashMap<(TenantId, UniqueKey), Change<Option<StreamId>>>,
     held: HashMap<StreamId, Vec<UniqueKey>>,
 }
@@ -26,6 +26,15 @@ enum Remembered {
     Stored(Record),
     /// By a commit of this batch, if the batch succeeds.
     Soon(Record),
+}
+
+/// The end of a stream.
+#[derive(Debug, Default)]
+struct Head {
+    version: Change<Version>,
+    /// Who made the version that will be. Known where a commit asks for it.
+    maker: Option<CommandId>,
+    is_maker_wanted: bool,
 }
 
 /// A value as it is stored, and as it will be.
@@ -51,7 +60,8 @@ impl BatchLedger {
                 ledger.records.insert((tenant, key.clone()), Remembered::Nothing);
             }
             for write in &commit.streams {
-                ledger.versions.insert(write.stream.clone(), Change::default());
+                let head = ledger.heads.entry(write.stream.clone()).or_default();
+                head.is_maker_wanted |= write.after.is_some();
                 if !write.unique.is_empty() {
                     ledger.held.insert(write.stream.clone(), Vec::new());
                 }
@@ -69,8 +79,10 @@ impl BatchLedger {
         self.records.keys().cloned().collect()
     }
 
-    pub(crate) fn wanted_versions(&self) -> Vec<StreamId> {
-        self.versions.keys().cloned().collect()
+    /// The streams, each with whether it is asked who made its version.
+    pub(crate) fn wanted_heads(&self) -> Vec<(StreamId, bool)> {
+        let wanted = |(stream, head): (&StreamId, &Head)| (stream.clone(), head.is_maker_wanted);
+        self.heads.iter().map(wanted).collect()
     }
 
     pub(crate) fn wanted_holders(&self) -> Vec<(TenantId, UniqueKey)> {
@@ -90,8 +102,14 @@ impl BatchLedger {
         self.records.insert(key, Remembered::Stored(record));
     }
 
-    pub(crate) fn found_version(&mut self, stream: StreamId, version: Version) {
-        self.versions.insert(stream, Change::none(version));
+    pub(crate) fn found_head(
+        &mut self,
+        stream: &StreamId,
+        version: Version,
+        maker: Option<CommandId>,
+    ) {
+        let head = self.heads.entry(stream.clone()).or_default();
+        (head.version, head.maker) = (Change::none(version), maker);
     }
 
     pub(crate) fn found_holder(&mut self, unique: (TenantId, UniqueKey), holder: StreamId) {
@@ -111,7 +129,11 @@ impl BatchLedger {
             self.records.insert((tenant, key.clone()), Remembered::Soon(record.clone()));
         }
         for write in &commit.streams {
-            self.versions.entry(write.stream.clone()).or_default().next = write.next;
+            let head = self.heads.entry(write.stream.clone()).or_default();
+            head.version.next = write.next;
+            if write.next != write.expected {
+                head.maker = Some(commit.meta.command_id);
+            }
         }
         for (stream, key) in unique.releases {
             self.held.entry(stream).or_default().retain(|one| *one != key);
@@ -132,7 +154,8 @@ impl BatchLedger {
 
     /// The streams that moved, with their versions at the end.
     pub(crate) fn moved_versions(&self) -> impl Iterator<Item = (&StreamId, Version)> {
-        let moved = self.versions.iter().filter(|(_, change)| change.stored != change.next);
+        let versions = self.heads.iter().map(|(stream, head)| (stream, &head.version));
+        let moved = versions.filter(|(_, change)| change.stored != change.next);
         moved.map(|(stream, change)| (stream, change.next))
     }
 
@@ -162,7 +185,11 @@ impl Ledger for BatchLedger {
     }
 
     fn version(&self, stream: &StreamId) -> Version {
-        self.versions.get(stream).map(|change| change.next).unwrap_or_default()
+        self.heads.get(stream).map(|head| head.version.next).unwrap_or_default()
+    }
+
+    fn maker(&self, stream: &StreamId) -> Option<CommandId> {
+        self.heads.get(stream)?.maker
     }
 
     fn holder(&self, tenant: TenantId, unique: &UniqueKey) -> Option<&StreamId> {

@@ -13,13 +13,13 @@ use crate::row;
 const LOOK_UP: &str = concat!(
     include_str!("../sql/read_data_version.sql"),
     include_str!("../sql/look_up_records.sql"),
-    include_str!("../sql/look_up_versions.sql"),
+    include_str!("../sql/look_up_heads.sql"),
 );
 
 const LOOK_UP_UNIQUE: &str = concat!(
     include_str!("../sql/read_data_version.sql"),
     include_str!("../sql/look_up_records.sql"),
-    include_str!("../sql/look_up_versions.sql"),
+    include_str!("../sql/look_up_heads.sql"),
     include_str!("../sql/look_up_holders.sql"),
     include_str!("../sql/look_up_held.sql"),
 );
@@ -31,7 +31,7 @@ pub(crate) async fn look_up<'a>(
 ) -> Result<BatchLedger, StoreError> {
     let mut ledger = BatchLedger::of(commits);
     let keys = ledger.wanted_records();
-    let streams = ledger.wanted_versions();
+    let streams = ledger.wanted_heads();
     let unique = ledger.wanted_holders();
     let holders = ledger.wanted_held();
     let sql = if ledger.has_unique() { LOOK_UP_UNIQUE } else { LOOK_UP };
@@ -39,7 +39,9 @@ pub(crate) async fn look_up<'a>(
         .bind(wanted(&keys, |rows, (tenant, key)| {
             rows.row().uuid(tenant.as_uuid()).text(key.as_str());
         }))
-        .bind(wanted(&streams, stream_row))
+        .bind(wanted(&streams, |rows, (stream, is_maker_wanted)| {
+            rows.stream(stream).number(u64::from(*is_maker_wanted));
+        }))
         .bind(wanted(&unique, |rows, (tenant, unique)| {
             rows.row().uuid(tenant.as_uuid()).text(unique.scope.as_str()).text(&unique.value);
         }))
@@ -63,8 +65,8 @@ pub(crate) async fn look_up<'a>(
                 ledger.found_record(key.clone(), record);
             }
             2 => {
-                let (place, version) = row::wanted_version(&row)?;
-                ledger.found_version(at(&streams, place)?.clone(), version);
+                let (place, version, maker) = row::wanted_head(&row)?;
+                ledger.found_head(&at(&streams, place)?.0, version, maker);
             }
             3 => {
                 let tenant = |place: usize| unique.get(place).map(|(tenant, _)| *tenant);

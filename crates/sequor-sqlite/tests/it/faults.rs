@@ -40,7 +40,7 @@ async fn a_full_file_is_unavailable_until_there_is_room() {
 #[tokio::test]
 async fn a_connection_that_became_read_only_is_replaced() {
     let fixture = Fixture::new().await;
-    let mut transaction = fixture.store.begin().await.unwrap();
+    let mut transaction = fixture.store.begin(tenant()).await.unwrap();
     sqlx::raw_sql("PRAGMA query_only = ON").execute(transaction.connection()).await.unwrap();
     drop(transaction);
     let error = fixture.commit(deposit("a", 0)).await.unwrap_err();
@@ -55,7 +55,7 @@ async fn a_file_that_was_moved_away_is_unavailable_until_it_is_back() {
     let aside = fixture.folder.path().join("aside");
     std::fs::rename(fixture.path(), &aside).unwrap();
     std::fs::create_dir(fixture.path()).unwrap();
-    let mut transaction = fixture.store.begin().await.unwrap();
+    let mut transaction = fixture.store.begin(tenant()).await.unwrap();
     sqlx::raw_sql("PRAGMA query_only = ON").execute(transaction.connection()).await.unwrap();
     drop(transaction);
     for _ in 0..3 {
@@ -78,7 +78,7 @@ async fn another_writer_makes_us_busy_for_a_bounded_time() {
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
     let error = fixture.commit(deposit("a", 0)).await.unwrap_err();
     assert!(matches!(error, StoreError::Busy), "{error:?}");
-    assert!(matches!(fixture.store.begin().await, Err(StoreError::Busy)));
+    assert!(matches!(fixture.store.begin(tenant()).await, Err(StoreError::Busy)));
     sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
     fresh(fixture.commit(deposit("a", 0)).await);
 }

@@ -174,7 +174,7 @@ async fn migrations_of_the_users_own_live_beside_the_stores() {
 #[tokio::test]
 async fn closing_goes_on_when_nobody_waits_and_everybody_who_waits_is_told_at_the_end() {
     let fixture = Fixture::new().await;
-    let transaction = fixture.store.begin().await.unwrap();
+    let transaction = fixture.store.begin(tenant()).await.unwrap();
     let mut given_up = Box::pin(fixture.store.close());
     assert!(given_up.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     drop(given_up);

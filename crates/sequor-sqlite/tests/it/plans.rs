@@ -10,7 +10,7 @@ const STATEMENTS: [(&str, &str); 16] = [
     ("read_after", include_str!("../../src/sql/read_after.sql")),
     ("read_counters", include_str!("../../src/sql/read_counters.sql")),
     ("look_up_records", include_str!("../../src/sql/look_up_records.sql")),
-    ("look_up_versions", include_str!("../../src/sql/look_up_versions.sql")),
+    ("look_up_heads", include_str!("../../src/sql/look_up_heads.sql")),
     ("look_up_holders", include_str!("../../src/sql/look_up_holders.sql")),
     ("look_up_held", include_str!("../../src/sql/look_up_held.sql")),
     ("insert_commands", include_str!("../../src/sql/insert_commands.sql")),

@@ -134,6 +134,7 @@ pub(crate) fn draft(id: &str, expected: u64) -> CommitDraft {
         streams: vec![StreamDraft {
             stream: stream(id),
             expected: Version::new(expected),
+            after: None,
             unique: Vec::new(),
         }],
         events: vec![(

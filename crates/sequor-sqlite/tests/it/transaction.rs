@@ -14,7 +14,7 @@ fn none() -> Projections<sqlx::SqliteConnection> {
 
 async fn ended_by(sql: &'static str) -> StoreError {
     let fixture = Fixture::new().await;
-    let mut transaction = fixture.store.begin().await.unwrap();
+    let mut transaction = fixture.store.begin(tenant()).await.unwrap();
     transaction.write(keyed("k", "a", 0), &none()).await.unwrap();
     sqlx::raw_sql(sql).execute(transaction.connection()).await.ok();
     let error = transaction.commit().await.unwrap_err();
@@ -37,7 +37,7 @@ async fn a_commit_or_rollback_of_somebody_else_is_detected() {
 #[tokio::test]
 async fn several_commands_become_true_together_and_see_each_other() {
     let fixture = Fixture::new().await;
-    let mut transaction = fixture.store.begin().await.unwrap();
+    let mut transaction = fixture.store.begin(tenant()).await.unwrap();
     assert!(transaction.claim(tenant(), &key("k1")).await.unwrap().is_none());
     transaction.write(keyed("k1", "a", 0), &none()).await.unwrap();
     assert!(transaction.claim(tenant(), &key("k1")).await.unwrap().is_some());
@@ -56,7 +56,7 @@ async fn several_commands_become_true_together_and_see_each_other() {
 async fn a_dropped_transaction_rolls_back() {
     let fixture = Fixture::new().await;
     for _ in 0..20 {
-        let mut transaction = fixture.store.begin().await.unwrap();
+        let mut transaction = fixture.store.begin(tenant()).await.unwrap();
         transaction.write(keyed("k", "a", 0), &none()).await.unwrap();
     }
     let record = fresh(fixture.commit(keyed("k", "a", 0)).await);
@@ -67,7 +67,7 @@ async fn a_dropped_transaction_rolls_back() {
 #[tokio::test]
 async fn a_transaction_that_failed_cannot_commit() {
     let fixture = Fixture::new().await;
-    let mut transaction = fixture.store.begin().await.unwrap();
+    let mut transaction = fixture.store.begin(tenant()).await.unwrap();
     transaction.write(deposit("a", 0), &none()).await.unwrap();
     let conflict = transaction.write(deposit("a", 0), &none()).await;
     assert!(matches!(conflict, Err(StoreError::Conflict { .. })));
@@ -78,7 +78,7 @@ async fn a_transaction_that_failed_cannot_commit() {
 #[tokio::test]
 async fn user_code_may_nest_transactions() {
     let fixture = Fixture::new().await;
-    let mut transaction = fixture.store.begin().await.unwrap();
+    let mut transaction = fixture.store.begin(tenant()).await.unwrap();
     sqlx::raw_sql("CREATE TABLE t (a INTEGER)").execute(transaction.connection()).await.unwrap();
     let mut kept = transaction.connection().begin().await.unwrap();
     sqlx::raw_sql("INSERT INTO t VALUES (1)").execute(&mut *kept).await.unwrap();
@@ -95,7 +95,7 @@ async fn user_code_may_nest_transactions() {
 #[tokio::test]
 async fn a_savepoint_that_was_left_open_is_detected() {
     let fixture = Fixture::new().await;
-    let mut transaction = fixture.store.begin().await.unwrap();
+    let mut transaction = fixture.store.begin(tenant()).await.unwrap();
     transaction.write(deposit("a", 0), &none()).await.unwrap();
     std::mem::forget(transaction.connection().begin().await.unwrap());
     assert!(matches!(transaction.commit().await, Err(StoreError::Corrupt { .. })));
@@ -109,8 +109,8 @@ async fn others_wait_a_bounded_time_for_an_open_transaction() {
         settings
     })
     .await;
-    let transaction = fixture.store.begin().await.unwrap();
-    assert!(matches!(fixture.store.begin().await, Err(StoreError::Busy)));
+    let transaction = fixture.store.begin(tenant()).await.unwrap();
+    assert!(matches!(fixture.store.begin(tenant()).await, Err(StoreError::Busy)));
     assert!(matches!(fixture.commit(deposit("a", 0)).await, Err(StoreError::Busy)));
     transaction.commit().await.unwrap();
     // What gave up in the queue is not done later.
@@ -121,7 +121,7 @@ async fn others_wait_a_bounded_time_for_an_open_transaction() {
 #[tokio::test]
 async fn a_commit_that_nobody_waits_for_is_whole() {
     let fixture = Fixture::new().await;
-    let mut transaction = fixture.store.begin().await.unwrap();
+    let mut transaction = fixture.store.begin(tenant()).await.unwrap();
     transaction.write(keyed("k", "a", 0), &none()).await.unwrap();
     // Polled once, so that the writer has it, and dropped; on this one thread the writer has had
     // no turn yet.
@@ -137,7 +137,7 @@ async fn a_commit_that_nobody_waits_for_is_whole() {
 #[tokio::test]
 async fn a_savepoint_that_undoes_what_was_written_is_noticed() {
     let fixture = Fixture::new().await;
-    let mut transaction = fixture.store.begin().await.unwrap();
+    let mut transaction = fixture.store.begin(tenant()).await.unwrap();
     sqlx::raw_sql("SAVEPOINT mine").execute(transaction.connection()).await.unwrap();
     transaction.write(keyed("k", "a", 0), &none()).await.unwrap();
     sqlx::raw_sql("ROLLBACK TO mine").execute(transaction.connection()).await.unwrap();
@@ -150,7 +150,7 @@ async fn a_savepoint_that_undoes_what_was_written_is_noticed() {
 #[tokio::test]
 async fn temporary_tables_of_user_code_do_not_stand_in_for_the_stores() {
     let fixture = Fixture::new().await;
-    let mut transaction = fixture.store.begin().await.unwrap();
+    let mut transaction = fixture.store.begin(tenant()).await.unwrap();
     for table in ["idempotency_keys", "commands", "events", "streams", "unique_keys", "store"] {
         let create = format!("CREATE TEMP TABLE {table} (x)");
         sqlx::raw_sql(AssertSqlSafe(create)).execute(transaction.connection()).await.unwrap();

@@ -115,7 +115,12 @@ async fn plant<H: Home>(store: &Watched<H>, account: &str, name: EventName, payl
         payload: Json::of(&()).unwrap(),
         fingerprint: None,
         output: Json::of(&()).unwrap(),
-        streams: vec![StreamDraft { stream, expected: Version::NONE, unique: Vec::new() }],
+        streams: vec![StreamDraft {
+            stream,
+            expected: Version::NONE,
+            after: None,
+            unique: Vec::new(),
+        }],
         events: vec![(0, name, Json::parse(payload).unwrap())],
     };
     let commit = draft.check(&Limits::DEFAULT).unwrap();

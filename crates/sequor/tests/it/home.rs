@@ -80,9 +80,7 @@ mod sqlite {
             let folder = tempfile::tempdir().unwrap();
             let store =
                 Self::open(SqliteSettings::new(folder.path().join("bank.db"))).await.unwrap();
-            let mut transaction = store.begin().await.unwrap();
-            sqlx::query(CREATE).execute(transaction.connection()).await.unwrap();
-            transaction.commit().await.unwrap();
+            store.set_up(CREATE).await.unwrap();
             Watched::over(store, Arc::new(folder))
         }
     }
@@ -100,7 +98,7 @@ mod sqlite {
         }
 
         async fn sum(&self, tenant: TenantId) -> i64 {
-            let mut transaction = self.begin().await.unwrap();
+            let mut transaction = self.begin(tenant).await.unwrap();
             let sum = sqlx::query_scalar("SELECT amount FROM sums WHERE tenant = ?");
             let sum = sum.bind(tenant.as_uuid().as_bytes().to_vec());
             let sum = sum.fetch_optional(transaction.connection()).await.unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sequor::ports::{
-    CommitCommand, Committed, History, HistoryRequest, ReadHistory, ReadLog, Store, Transact,
+    CommitCommand, History, HistoryRequest, ReadHistory, ReadLog, Store, Submitted, Transact,
     Transaction,
 };
 use sequor::{
@@ -30,6 +30,8 @@ pub(crate) struct Watched<S> {
 pub(crate) enum Door {
     History,
     Commit,
+    /// The way back of a commit, once it was judged.
+    Answer,
     Begin,
     /// A read in an open transaction.
     Read,
@@ -78,7 +80,7 @@ impl Watch {
             Door::History => self.histories.load(Ordering::SeqCst),
             Door::Commit => self.commits.load(Ordering::SeqCst),
             Door::Begin => self.begins.load(Ordering::SeqCst),
-            Door::Read | Door::Write => 0,
+            Door::Answer | Door::Read | Door::Write => 0,
         }
     }
 
@@ -120,22 +122,26 @@ impl Watch {
     }
 
     async fn pass(&self, door: Door) -> Result<(), StoreError> {
-        let count = match door {
-            Door::History => &self.histories,
-            Door::Commit => &self.commits,
-            Door::Begin => &self.begins,
-            Door::Read | Door::Write => return self.fault(door),
-        };
-        count.fetch_add(1, Ordering::SeqCst);
-        if self.open.load(Ordering::SeqCst) > 0 {
-            self.second_connections.fetch_add(1, Ordering::SeqCst);
-        }
+        self.count(door);
         let gate = self.gate.lock().unwrap().clone();
         if let Some((_, gate)) = gate.filter(|(closed, _)| *closed == door) {
             self.arrived.send_modify(|arrived| *arrived += 1);
             gate.acquire().await.unwrap().forget();
         }
         self.fault(door)
+    }
+
+    fn count(&self, door: Door) {
+        let count = match door {
+            Door::History => &self.histories,
+            Door::Commit => &self.commits,
+            Door::Begin => &self.begins,
+            Door::Answer | Door::Read | Door::Write => return,
+        };
+        count.fetch_add(1, Ordering::SeqCst);
+        if self.open.load(Ordering::SeqCst) > 0 {
+            self.second_connections.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     fn fault(&self, door: Door) -> Result<(), StoreError> {
@@ -161,17 +167,22 @@ impl<S: Home> ReadHistory for Watched<S> {
 
 #[async_trait]
 impl<S: Home> CommitCommand for Watched<S> {
-    async fn commit(
+    async fn submit(
         &self,
         commit: Commit,
         projections: &Projections<Self::Connection>,
-    ) -> Result<Committed, StoreError> {
+    ) -> Result<Submitted, StoreError> {
         self.watch.pass(Door::Commit).await?;
-        let committed = self.inner.commit(commit, projections).await;
-        match self.watch.loses_answer.swap(false, Ordering::SeqCst) {
-            true => Err(StoreError::Unknown),
-            false => committed,
-        }
+        let submitted = self.inner.submit(commit, projections).await?;
+        let watch = Arc::clone(&self.watch);
+        Ok(Submitted::new(async move {
+            let committed = submitted.await;
+            watch.pass(Door::Answer).await?;
+            match watch.loses_answer.swap(false, Ordering::SeqCst) {
+                true => Err(StoreError::Unknown),
+                false => committed,
+            }
+        }))
     }
 }
 
@@ -191,6 +202,10 @@ impl<S: Home> Store for Watched<S> {
     fn epoch(&self) -> Epoch {
         self.inner.epoch()
     }
+
+    fn partition(&self, tenant: TenantId) -> Partition {
+        self.inner.partition(tenant)
+    }
 }
 
 #[async_trait]
@@ -198,9 +213,9 @@ impl<S: Home> Transact for Watched<S> {
     type Connection = S::Connection;
     type Transaction = WatchedTransaction<S::Transaction>;
 
-    async fn begin(&self) -> Result<Self::Transaction, StoreError> {
+    async fn begin(&self, tenant: TenantId) -> Result<Self::Transaction, StoreError> {
         self.watch.pass(Door::Begin).await?;
-        let inner = self.inner.begin().await?;
+        let inner = self.inner.begin(tenant).await?;
         self.watch.open.fetch_add(1, Ordering::SeqCst);
         Ok(WatchedTransaction { inner, open: Open(Arc::clone(&self.watch)) })
     }

@@ -68,6 +68,26 @@ impl Fault for ChecksNoVersion {
     }
 }
 
+/// Takes a version for what it should be if the number is right.
+#[derive(Debug, Default)]
+pub(crate) struct ForgetsMakers;
+
+impl Fault for ForgetsMakers {
+    fn taken(&self, mut commit: Commit) -> Commit {
+        commit.streams.iter_mut().for_each(|write| write.after = None);
+        commit
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct JudgesWhenAsked;
+
+impl Fault for JudgesWhenAsked {
+    fn judges_when_asked(&self) -> bool {
+        true
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct IgnoresGuards;
 

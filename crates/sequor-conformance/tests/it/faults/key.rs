@@ -99,7 +99,7 @@ impl Fault for ReplaysRolledBackRival {
         commit: Commit,
         projections: &Projections<Tables>,
     ) -> Answer {
-        drop(store.begin().await?); // Waits for the rival as an honest store does.
+        drop(store.begin(commit.meta.tenant).await?); // Waits for the rival as an honest store does.
         let claimed = keyed(&commit).and_then(|key| self.0.lock().unwrap().get(&key).cloned());
         match claimed {
             Some(record) => Ok(Committed::Known(record)),

@@ -47,6 +47,15 @@ impl Fault for RefusesInsteadOfWaiting {
 }
 
 #[derive(Debug, Default)]
+pub(crate) struct ClaimsForAnyTenant;
+
+impl Fault for ClaimsForAnyTenant {
+    fn claims_for_any_tenant(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Debug, Default)]
 pub(crate) struct ForgivesRefusedWrites;
 
 impl Fault for ForgivesRefusedWrites {
@@ -80,7 +89,7 @@ async fn project_alone(
     commit: &Commit,
     projections: &Projections<Tables>,
 ) -> Result<(), StoreError> {
-    let mut transaction = store.begin().await?;
+    let mut transaction = store.begin(commit.meta.tenant).await?;
     for (event, position) in commit.events.iter().zip(1..) {
         let event = StoredEvent {
             position: Position::new(position),
