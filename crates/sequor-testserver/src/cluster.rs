@@ -1,9 +1,7 @@
 //! A private PostgreSQL cluster in a temporary folder.
 
 use std::fs;
-use std::hash::{BuildHasher as _, RandomState};
-use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,17 +11,11 @@ use crate::account::Account;
 use crate::error::{ServerError, last_lines, last_lines_of};
 use crate::find::Binaries;
 use crate::patience::wait_for;
+use crate::port::on_a_free_port;
 use crate::supervised::{Plan, Supervised};
 
 /// How long a server may take until it accepts connections, recovery after a crash included.
 const START_LIMIT: Duration = Duration::from_secs(60);
-
-/// How often a start is tried again with another port when somebody else was faster.
-const PORTS_TRIED_MAX: u32 = 8;
-
-/// The first of the ports to choose from, and their number. They lie below those that systems give
-/// to outgoing connections, so that a stopped cluster finds its own port free again.
-const PORTS: (u16, u16) = (20_000, 12_000);
 
 /// Fast for tests: nothing survives a power failure, which no test can have.
 const DEFAULTS: [(&str, &str); 6] = [
@@ -92,14 +84,11 @@ impl ClusterBuilder {
         let mut cluster =
             Cluster { server: None, account, folder, binaries, settings: self.settings, port: 0 };
         cluster.make_data()?;
-        for _ in 1..PORTS_TRIED_MAX {
-            cluster.port = free_port();
-            match cluster.start_again() {
-                Err(ServerError::Ended { said, .. }) if is_port_taken(&said) => {}
-                other => return other.map(|()| cluster),
-            }
-        }
-        cluster.start_again().map(|()| cluster)
+        on_a_free_port(|port| {
+            cluster.port = port;
+            cluster.start_again()
+        })?;
+        Ok(cluster)
     }
 }
 
@@ -259,7 +248,7 @@ impl Cluster {
         Supervised::start(&Plan { account, folder, signal: "QUIT", command: &command })
     }
 
-    fn data(&self) -> std::path::PathBuf {
+    fn data(&self) -> PathBuf {
         self.folder().join("data")
     }
 
@@ -272,19 +261,4 @@ impl Cluster {
 /// The eighth line of the lock file tells the server's state.
 fn is_ready(lock_file: &str) -> bool {
     lock_file.lines().nth(7).is_some_and(|state| state.trim() == "ready")
-}
-
-fn is_port_taken(said: &str) -> bool {
-    said.contains("could not bind") || said.contains("could not create any TCP/IP sockets")
-}
-
-/// A port on which nobody listens right now.
-fn free_port() -> u16 {
-    let (first, number) = PORTS;
-    let somewhere = RandomState::new().hash_one("port") % u64::from(number);
-    let start = u16::try_from(somewhere).unwrap_or_default();
-    let ports = (0..number).map(|step| first + (start + step) % number);
-    let mut free = ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
-    // The server says it in its log if there is none.
-    free.next().unwrap_or(first)
 }

@@ -9,16 +9,23 @@
 pub mod server;
 
 mod cluster;
+
+mod bouncer;
 mod proxy;
 
 mod account;
+mod address;
 mod find;
+mod install;
+mod port;
 mod supervised;
 
 mod error;
 mod patience;
 
+pub use bouncer::PgBouncer;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use error::ServerError;
 pub use find::{Binaries, MAJOR_MIN, installed_versions};
+pub use install::install_pgbouncer;
 pub use proxy::{Counts, Proxy};

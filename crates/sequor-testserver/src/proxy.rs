@@ -15,6 +15,7 @@ use std::time::Duration;
 
 pub use counts::Counts;
 
+use crate::address::Address;
 use crate::error::ServerError;
 use counts::Tally;
 use line::Line;
@@ -27,16 +28,15 @@ const OPENING_LIMIT: Duration = Duration::from_secs(10);
 /// A port on 127.0.0.1 which leads to a server, and what happens on the way.
 ///
 /// It counts round trips and statements, adds a delay, and fails as networks fail. It is made of
-/// threads and blocking sockets, two threads a connection: sleepers are accurate to some 10 µs
+/// threads and blocking sockets, two threads a connection: sleepers are accurate to some 50 µs
 /// where a timer of an asynchronous runtime has steps of 1 ms. Without a delay a round trip takes
-/// some 30 µs longer.
+/// some 20 µs longer than without the proxy.
 ///
 /// The way through it is never encrypted: it answers requests for encryption with a no.
 /// Dropping it ends all connections.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
-    user: String,
     shared: Arc<Shared>,
     acceptor: Option<JoinHandle<()>>,
 }
@@ -44,7 +44,7 @@ pub struct Proxy {
 /// What the proxy and its threads have in common.
 #[derive(Debug)]
 struct Shared {
-    server: String,
+    server: Address,
     network: Arc<Network>,
     total: Arc<Tally>,
     /// The open connections, in the order in which they came.
@@ -59,8 +59,9 @@ impl Proxy {
     /// [`ServerError::Unusable`] if this machine gives no port or no thread. Whether the server is
     /// there shows when the first client comes.
     pub fn start(server: &str) -> Result<Self, ServerError> {
-        let (user, server) = user_and_address(server);
-        let what = || ServerError::unusable(format!("start a proxy in front of {server}"));
+        let server = Address::parse(server);
+        let what =
+            || ServerError::unusable(format!("start a proxy in front of {}", server.place()));
         let listener = TcpListener::bind("127.0.0.1:0").map_err(what())?;
         let port = listener.local_addr().map_err(what())?.port();
         let shared = Arc::new(Shared {
@@ -72,14 +73,14 @@ impl Proxy {
         });
         let theirs = Arc::clone(&shared);
         let acceptor = spawn("proxy", move || theirs.accept(&listener)).map_err(what())?;
-        Ok(Self { port, user, shared, acceptor: Some(acceptor) })
+        Ok(Self { port, shared, acceptor: Some(acceptor) })
     }
 
     /// The URL of a database behind the proxy, with the user of the URL it was started with, else
     /// `postgres`.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
-        format!("postgres://{}@127.0.0.1:{}/{database}", self.user, self.port)
+        self.shared.server.url_at(self.port, database)
     }
 
     /// Its port on 127.0.0.1.
@@ -179,7 +180,7 @@ impl Shared {
         let opening = Opening::read(&mut client)?;
         client.set_read_timeout(None)?;
         self.network.pass();
-        let mut server = TcpStream::connect(&self.server)?;
+        let mut server = TcpStream::connect(self.server.place())?;
         server.set_nodelay(true)?;
         let opening = match opening {
             Opening::Session(opening) => opening,
@@ -221,30 +222,4 @@ fn run(line: &Arc<Line>, server: &mut TcpStream, opening: &[u8]) -> io::Result<(
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name(name.to_owned()).spawn(run)
-}
-
-/// The user, with a password if there is one, and the address in a URL or an address alone.
-fn user_and_address(server: &str) -> (String, String) {
-    let after_scheme = server.split_once("://").map_or(server, |(_, rest)| rest);
-    let authority = after_scheme.split(['/', '?']).next().unwrap_or_default();
-    let (user, address) = authority.rsplit_once('@').unwrap_or(("postgres", authority));
-    let has_port = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let port = if has_port { "" } else { ":5432" };
-    (user.to_owned(), format!("{address}{port}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::user_and_address;
-
-    #[test]
-    fn an_address_is_taken_from_a_url() {
-        let check = |server: &str, user: &str, address: &str| {
-            assert_eq!(user_and_address(server), (user.to_owned(), address.to_owned()), "{server}");
-        };
-        check("127.0.0.1:5433", "postgres", "127.0.0.1:5433");
-        check("localhost", "postgres", "localhost:5432");
-        check("postgres://me:se@cret@db:5433/x?sslmode=disable", "me:se@cret", "db:5433");
-        check("postgresql://db/x", "postgres", "db:5432");
-    }
 }

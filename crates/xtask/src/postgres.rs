@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anyhow::Result;
-use sequor_testserver::{Cluster, server};
+use sequor_testserver::{Binaries, Cluster, server};
 
 use crate::step::Step;
 use crate::test::packages;
@@ -30,7 +30,8 @@ impl Postgres {
         if let Some(url) = server::url_if_set() {
             return Ok(Some(Self::Named(url)));
         }
-        Ok(Some(Self::Private(Cluster::start()?)))
+        let binaries = Binaries::find_or_install()?;
+        Ok(Some(Self::Private(Cluster::builder().binaries(binaries).start()?)))
     }
 
     /// The step with the variables in which tests look for the server.
