@@ -1,0 +1,216 @@
+//! The street of a batch: one call, in which each command is judged on its own, and the answers.
+//!
+//! A batch is a matter of speed only. If it fails as a whole, nothing of it is true, and each of its
+//! commits goes alone, so that nobody suffers from a neighbour.
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use sequor_core::ports::Committed;
+use sequor_core::{
+    Commit, Invalid, Name, Partition, Position, Projections, Record, StoreError, StoredEvent,
+    StreamId,
+};
+use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
+
+use super::rows::BatchRows;
+use crate::error::{commit_error, corrupt, store_error};
+use crate::project::project;
+use crate::row::{self, Verdict};
+use crate::transaction;
+use crate::writer::Job;
+
+pub(crate) const COMMIT: &str = include_str!("../sql/commit.sql");
+
+/// What became of a commit in a batch.
+#[derive(Debug)]
+pub(crate) enum Judged {
+    /// True once the transaction is: the positions of its events.
+    Fresh(Vec<Position>),
+    /// This record answers.
+    Known(Record),
+    /// May not.
+    Refused(StoreError),
+    /// Somebody else held a lock for too long.
+    Blocked,
+}
+
+impl Judged {
+    /// What its caller is told; `None` where it was blocked.
+    pub(crate) fn answer(self, commit: &Commit) -> Option<Result<Committed, StoreError>> {
+        match self {
+            Self::Fresh(positions) => {
+                Some(Ok(Committed::Fresh(commit.record(positions.last().copied()))))
+            }
+            Self::Known(record) => Some(Ok(Committed::Known(record))),
+            Self::Refused(error) => Some(Err(error)),
+            Self::Blocked => None,
+        }
+    }
+}
+
+/// How a batch is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// How long each lock of somebody else is waited for.
+    pub(crate) wait: Duration,
+    /// Whether the keys were claimed before, in the same transaction.
+    pub(crate) is_claimed: bool,
+}
+
+/// Commits a batch, and says what became of each job.
+///
+/// # Errors
+/// Nothing of it is true, except with [`StoreError::Unknown`].
+pub(crate) async fn commit_batch(
+    jobs: &[Job],
+    wait: Duration,
+    postgres: &mut PgConnection,
+) -> Result<Vec<Judged>, StoreError> {
+    let call = Call { wait, is_claimed: false };
+    let commits: Vec<(&Commit, Partition)> =
+        jobs.iter().map(|job| (&job.commit, job.partition)).collect();
+    if jobs.iter().all(|job| job.projections.0.is_empty()) {
+        // The statement is the whole transaction, so its failure is that of a commit.
+        return call_commit(&commits, call, postgres).await.map_err(Failure::of_commit);
+    }
+    transaction::begin(postgres, None).await?;
+    let judged = match project_all(jobs, &commits, call, postgres).await {
+        Ok(judged) => judged,
+        Err(error) => {
+            transaction::rollback(postgres).await?;
+            return Err(error);
+        }
+    };
+    transaction::commit(postgres).await?;
+    Ok(judged)
+}
+
+/// Writes the rows, and shows their events to the projections, each for its own tenant.
+async fn project_all(
+    jobs: &[Job],
+    commits: &[(&Commit, Partition)],
+    call: Call,
+    postgres: &mut PgConnection,
+) -> Result<Vec<Judged>, StoreError> {
+    let all = call_commit(commits, call, postgres).await.map_err(Failure::within_transaction)?;
+    for (job, judged) in jobs.iter().zip(&all) {
+        let Judged::Fresh(positions) = judged else { continue };
+        if job.projections.0.is_empty() || positions.is_empty() {
+            continue;
+        }
+        let tenant = job.commit.meta.tenant;
+        transaction::speak_for(postgres, tenant).await?;
+        project_one(&job.commit, positions, &job.projections, postgres).await?;
+        transaction::check_open(postgres, tenant).await?;
+    }
+    Ok(all)
+}
+
+/// Shows a commit's events to its projections.
+pub(crate) async fn project_one(
+    commit: &Commit,
+    positions: &[Position],
+    projections: &Projections<PgConnection>,
+    postgres: &mut PgConnection,
+) -> Result<(), StoreError> {
+    if projections.0.is_empty() {
+        return Ok(());
+    }
+    project(&stored_events(commit, positions)?, projections, postgres).await
+}
+
+/// A commit's events as they are stored.
+fn stored_events(commit: &Commit, positions: &[Position]) -> Result<Vec<StoredEvent>, StoreError> {
+    let mut events = Vec::with_capacity(positions.len());
+    for (position, event) in positions.iter().zip(&commit.events) {
+        let write = commit.streams.get(event.stream);
+        events.push(StoredEvent {
+            position: *position,
+            stream: write.ok_or(Invalid::EventWithoutStream)?.stream.clone(),
+            version: event.version,
+            name: Name::new(event.name.name)?,
+            schema_version: event.name.schema_version,
+            payload: event.payload.clone(),
+            meta: commit.meta.clone(),
+        });
+    }
+    Ok(events)
+}
+
+/// Why a call failed as a whole.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The commits cannot be sent; nothing was.
+    Request(Invalid),
+    /// The statement failed.
+    Statement(sqlx::Error),
+    /// The statement has run, and its answer makes no sense.
+    Answer(StoreError),
+}
+
+impl Failure {
+    /// Inside a transaction nothing is true yet.
+    pub(crate) fn within_transaction(self) -> StoreError {
+        match self {
+            Self::Request(invalid) => invalid.into(),
+            Self::Statement(error) => store_error(error),
+            Self::Answer(error) => error,
+        }
+    }
+
+    /// Where the statement was the whole transaction, it may be true.
+    fn of_commit(self) -> StoreError {
+        match self {
+            Self::Request(invalid) => invalid.into(),
+            Self::Statement(error) => commit_error(error),
+            Self::Answer(error) => {
+                tracing::error!(%error, "a batch was answered in a way that makes no sense");
+                StoreError::Unknown
+            }
+        }
+    }
+}
+
+/// The one call: what becomes of each commit, in order.
+pub(crate) async fn call_commit(
+    commits: &[(&Commit, Partition)],
+    call: Call,
+    postgres: &mut PgConnection,
+) -> Result<Vec<Judged>, Failure> {
+    let rows = BatchRows::of(commits).map_err(Failure::Request)?;
+    let streams = rows.streams().to_vec();
+    let query = sqlx::query(COMMIT)
+        .bind(i32::try_from(call.wait.as_millis()).unwrap_or(i32::MAX))
+        .bind(call.is_claimed);
+    let mut all: Vec<Judged> = commits.iter().map(|_| Judged::Blocked).collect();
+    let mut found = rows.bind(query).fetch(postgres);
+    while let Some(row) = found.try_next().await.map_err(Failure::Statement)? {
+        let place = row::place(&row).map_err(Failure::Answer)?;
+        let (Some(slot), Some((commit, _))) = (all.get_mut(place), commits.get(place)) else {
+            return Err(Failure::Answer(corrupt("a verdict for a command that was not sent")));
+        };
+        *slot = judged(&row, commit, &streams).unwrap_or_else(Judged::Refused);
+    }
+    Ok(all)
+}
+
+fn judged(row: &PgRow, commit: &Commit, streams: &[&StreamId]) -> Result<Judged, StoreError> {
+    Ok(match row::verdict(row, commit.meta.tenant)? {
+        Verdict::Fresh(positions) => Judged::Fresh(positions),
+        Verdict::Known(record) => Judged::Known(*record),
+        Verdict::Blocked => Judged::Blocked,
+        Verdict::Moved { stream, actual } => {
+            let stream = streams.get(stream).copied();
+            let write = commit.streams.iter().find(|write| Some(&write.stream) == stream);
+            let write = write.ok_or_else(|| corrupt("a conflict on a stream that was not sent"))?;
+            let (stream, expected) = (write.stream.clone(), write.expected);
+            Judged::Refused(StoreError::Conflict { stream, expected, actual })
+        }
+        Verdict::Taken { scope, value, aggregate, id } => {
+            let holder = StreamId { tenant: commit.meta.tenant, aggregate, id };
+            Judged::Refused(StoreError::UniqueTaken { scope, value, holder })
+        }
+    })
+}

@@ -1,0 +1,84 @@
+//! One session, with the settings that sequor works at.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use sequor_core::{Partition, StoreError};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Connection as _, Executor as _, PgConnection, SqlSafeStr as _};
+
+use crate::error::store_error;
+use crate::log::Mark;
+use crate::settings::PostgresSettings;
+
+/// A session. What was found out about marks lives and dies with it.
+pub(crate) struct Session {
+    pub(crate) postgres: PgConnection,
+    pub(crate) marks: HashMap<Partition, Mark>,
+}
+
+/// How sessions are made.
+#[derive(Clone)]
+pub(crate) struct Connect {
+    options: PgConnectOptions,
+}
+
+impl Connect {
+    pub(crate) fn new(settings: &PostgresSettings) -> Self {
+        let millis = |time: std::time::Duration| time.as_millis().to_string();
+        let session = [
+            ("default_transaction_isolation", "read committed".to_owned()),
+            ("statement_timeout", millis(settings.statement_time_max)),
+            ("idle_in_transaction_session_timeout", millis(settings.idle_time_max)),
+            // A client that is gone while its statement waits for a lock is noticed.
+            ("client_connection_check_interval", "1000".to_owned()),
+            ("tcp_keepalives_idle", "10".to_owned()),
+            ("tcp_user_timeout", millis(settings.statement_time_max)),
+            // Compiling a plan costs more than any of our statements.
+            ("jit", "off".to_owned()),
+        ];
+        let options = settings.server.clone().options(session);
+        Self { options: options.application_name("sequor").disable_statement_logging() }
+    }
+
+    /// Opens a session, and prepares what it will be asked for, so that the first call is as short
+    /// as the later ones.
+    pub(crate) async fn connect(&self, prepare: &[&'static str]) -> Result<Session, StoreError> {
+        let mut postgres = self.options.connect().await.map_err(store_error)?;
+        for statement in prepare {
+            (&mut postgres).prepare(statement.into_sql_str()).await.map_err(store_error)?;
+        }
+        Ok(Session::plain(postgres))
+    }
+
+    /// Whom the server will see.
+    pub(crate) fn role(&self) -> String {
+        self.options.get_username().to_owned()
+    }
+}
+
+impl Session {
+    /// A session that is used as it is.
+    pub(crate) fn plain(postgres: PgConnection) -> Self {
+        Self { postgres, marks: HashMap::new() }
+    }
+
+    /// Says goodbye. A session that is only dropped is noticed by the server a little later.
+    pub(crate) async fn close(self) {
+        if let Err(error) = self.postgres.close().await {
+            tracing::debug!(%error, "a session did not close cleanly");
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("marks", &self.marks).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connect").field("role", &self.role()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,178 @@
+//! The door where PostgreSQL's states become the words of sequor. No state is named elsewhere.
+
+use sequor_core::{Invalid, ProjectionError, StoreError};
+use sqlx::migrate::MigrateError;
+
+use crate::settings::SettingsError;
+
+/// Why a store could not be installed or opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A setting is wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The server is older than sequor works with.
+    #[error("the server is PostgreSQL {found}; sequor needs 15 or newer")]
+    ServerTooOld {
+        /// Its major version.
+        found: u32,
+    },
+    /// The database keeps its text in another encoding.
+    #[error("the database keeps text as {found}; create one with ENCODING 'UTF8'")]
+    Encoding {
+        /// Which.
+        found: String,
+    },
+    /// The tables could not be brought up to date, or were written by a newer release.
+    #[error("sequor's tables cannot be brought up to date: {0}")]
+    Migrate(MigrateError),
+    /// The tables are not there, or are older than this release.
+    #[error(
+        "the database has sequor's tables up to number {found}, this release needs {needed}; run \
+         `sequor_postgres::install` with the role that owns them"
+    )]
+    NotInstalled {
+        /// The last migration that was run; 0 for none.
+        found: i64,
+        /// The last one of this release.
+        needed: i64,
+    },
+    /// The role may not do what a store does.
+    #[error(
+        "role `{role}` may not use sequor's functions; run, as their owner: GRANT sequor_app, \
+         sequor_system TO \"{role}\""
+    )]
+    NotGranted {
+        /// Which role.
+        role: String,
+    },
+    /// The sequence of positions is behind what is stored, as after a restore of tables alone.
+    #[error(
+        "the next position would be {next}, but {highest} is stored; run, as the owner: SELECT \
+         setval('sequor.positions', {highest})"
+    )]
+    PositionsBehind {
+        /// What would be drawn.
+        next: i64,
+        /// What is there.
+        highest: i64,
+    },
+    /// The server cannot be reached or used.
+    #[error("the database cannot be used: {0}")]
+    Store(Box<StoreError>),
+}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(Box::new(error))
+    }
+}
+
+/// What a failed statement means for the caller. Nothing was written.
+pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
+    let Some(state) = state(&error) else {
+        return other_error(error);
+    };
+    match state.as_str() {
+        // Serialization failure, deadlock, a lock that was held for too long.
+        "40001" | "40P01" | "55P03" => StoreError::Busy,
+        "SQ001" => Invalid::TenantsDiffer.into(),
+        // NUL in text, text that is not UTF-8, JSON that jsonb or json cannot hold.
+        "22021" | "22P05" | "22P02" => Invalid::Json { reason: "the database refused it".into() }.into(),
+        // A statement was cancelled or took too long; the role lacks a right; the setting is wrong.
+        "57014" | "42501" | "SQ002" => StoreError::unavailable(error),
+        // A constraint. The message names it, and never values.
+        _ if state.starts_with("23") => corrupt(format!("a constraint refused what was written: {}", brief(&error))),
+        // Lost connections, shut down, out of something, broken system, timed out transactions.
+        _ if is_trouble(&state) => StoreError::unavailable(error),
+        // Everything else is a fault of ours or of somebody who changed the tables.
+        _ => corrupt(format!("a statement failed: {}", brief(&error))),
+    }
+}
+
+/// What a failed statement means that commits by itself, or a failed COMMIT: when the connection
+/// was lost, nobody can tell.
+pub(crate) fn commit_error(error: sqlx::Error) -> StoreError {
+    if is_lost(&error) {
+        tracing::error!(%error, "a commit has an unknown outcome");
+        return StoreError::Unknown;
+    }
+    store_error(error)
+}
+
+/// Whether the connection is of no use any more after this error.
+pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
+    match state(error) {
+        Some(state) => state.starts_with("08") || state.starts_with("57P") || state == "25P03" || state == "25P04",
+        None => true,
+    }
+}
+
+/// Whether a statement failed because sequor's tables or functions are not there.
+pub(crate) fn is_not_installed(error: &sqlx::Error) -> bool {
+    state(error).is_some_and(|state| matches!(state.as_str(), "3F000" | "42P01" | "42883"))
+}
+
+/// Whether a statement failed because the role lacks a right.
+pub(crate) fn is_not_granted(error: &sqlx::Error) -> bool {
+    state(error).is_some_and(|state| state == "42501")
+}
+
+/// What a projection's error means.
+pub(crate) fn projection_error(name: &str, error: ProjectionError) -> StoreError {
+    user_error(&format!("projection `{name}` failed"), error)
+}
+
+/// What an error of user code means. The database's own troubles keep their meaning.
+pub(crate) fn user_error(whose: &str, error: ProjectionError) -> StoreError {
+    let error = match error.downcast::<sqlx::Error>() {
+        Ok(error) if state(&error).is_some_and(|state| state == "42501") => corrupt(format!(
+            "{}; user SQL runs as `sequor_app`: grant it, or SELECT sequor.wall('table')",
+            brief(&error)
+        )),
+        Ok(error) => store_error(*error),
+        Err(error) => corrupt(error.to_string()),
+    };
+    let StoreError::Corrupt { what } = error else {
+        return error;
+    };
+    corrupt(format!("{whose}: {what}"))
+}
+
+/// The SQLSTATE, if the error is the server's.
+fn state(error: &sqlx::Error) -> Option<String> {
+    error.as_database_error()?.code().map(Into::into)
+}
+
+/// The server's message without its details, which quote values.
+fn brief(error: &sqlx::Error) -> String {
+    let Some(database) = error.as_database_error() else { return error.to_string() };
+    match database.constraint() {
+        Some(constraint) => format!("{} ({constraint})", state(error).unwrap_or_default()),
+        None => database.message().to_owned(),
+    }
+}
+
+fn is_trouble(state: &str) -> bool {
+    ["08", "53", "57", "58", "XX"].iter().any(|class| state.starts_with(class))
+        || matches!(state, "25P03" | "25P04" | "25006" | "28000" | "28P01" | "3D000")
+}
+
+fn other_error(error: sqlx::Error) -> StoreError {
+    match error {
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::Configuration(_)
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::BeginFailed => StoreError::unavailable(error),
+        _ => corrupt(format!("the driver failed: {error}")),
+    }
+}
+
+pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
+    StoreError::Corrupt { what: what.into() }
+}

@@ -1,0 +1,130 @@
+//! Installs the tables, and opens a store on them.
+
+use std::num::NonZeroU16;
+use std::sync::LazyLock;
+
+use sequor_core::Epoch;
+use sqlx::migrate::Migrator;
+use sqlx::{ConnectOptions, PgConnection};
+
+use crate::commit::batch::COMMIT;
+use crate::connection::{Connect, Session};
+use crate::error::{OpenError, is_not_granted, is_not_installed, store_error};
+use crate::history::HISTORY;
+use crate::pool::Pool;
+use crate::row;
+use crate::settings::PostgresSettings;
+use crate::store::StoreParts;
+use crate::transaction::CLAIM;
+use crate::writer::Writers;
+
+/// The store's own migrations, kept apart from those that a user may run on the same database.
+static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
+    let mut migrator = sqlx::migrate!("../../migrations/postgres");
+    migrator.dangerous_set_table_name("sequor.migrations");
+    migrator
+});
+
+/// The oldest release of PostgreSQL that sequor works with.
+const SERVER_VERSION_MIN: u32 = 15;
+
+/// What an open database says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SelfCheck {
+    pub(crate) epoch: Epoch,
+    pub(crate) partitions: NonZeroU16,
+    /// Such as 150018.
+    pub(crate) server_version: u32,
+    pub(crate) encoding: String,
+    pub(crate) next_position: i64,
+    pub(crate) highest_position: i64,
+    pub(crate) migration: i64,
+}
+
+/// Creates sequor's schema, tables, functions and its two roles in a database, or brings them up to
+/// date. Run it with a role of its own that owns them: it may create schemas in the database, and
+/// roles on the server unless `sequor_app` and `sequor_system` are there already.
+///
+/// Running it again, or twice at a time, changes nothing.
+///
+/// # Errors
+/// [`OpenError::Migrate`] says which step failed; none of that step is there then.
+///
+/// # Cancellation
+/// What was finished stays; running it again goes on from there.
+///
+/// ```no_run
+/// # async fn install() -> Result<(), sequor_postgres::OpenError> {
+/// sequor_postgres::install(&"postgres://owner@localhost/billing".parse()?).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub async fn install(owner: &PostgresSettings) -> Result<(), OpenError> {
+    owner.check()?;
+    let mut postgres = owner.server.connect().await.map_err(store_error)?;
+    let partitions = owner.partitions.to_string();
+    create_schema(&mut postgres).await?;
+    sqlx::query(include_str!("sql/take_partitions.sql"))
+        .bind(partitions)
+        .execute(&mut postgres)
+        .await
+        .map_err(store_error)?;
+    // Not `run`: the compiler cannot see that its future is `Send`.
+    MIGRATOR.run_direct(None, &mut postgres, false).await.map_err(OpenError::Migrate)?;
+    Session::plain(postgres).close().await;
+    Ok(())
+}
+
+async fn create_schema(postgres: &mut PgConnection) -> Result<(), OpenError> {
+    let sql = include_str!("sql/create_schema.sql");
+    let first = sqlx::query(sql).execute(&mut *postgres).await;
+    if first.is_err() {
+        // Somebody else was making it at the same time.
+        sqlx::query(sql).execute(postgres).await.map_err(store_error)?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn open(settings: PostgresSettings) -> Result<StoreParts, OpenError> {
+    settings.check()?;
+    let connect = Connect::new(&settings);
+    let prepare = &[HISTORY, CLAIM, COMMIT];
+    let mut first = connect.connect(&[]).await?;
+    let check = self_check(&mut first, &connect).await?;
+    let pool =
+        Pool::new(connect.clone(), prepare, settings.connections_max, settings.wait_max);
+    pool.adopt(first);
+    let writers = Writers::new(connect, std::sync::Arc::clone(&pool), &settings);
+    Ok(StoreParts { pool, writers, epoch: check.epoch, partitions: check.partitions })
+}
+
+/// Reads what the database says about itself, and refuses what commands would fail on later.
+async fn self_check(session: &mut Session, connect: &Connect) -> Result<SelfCheck, OpenError> {
+    let needed = MIGRATOR.iter().map(|migration| migration.version).max().unwrap_or_default();
+    let read = sqlx::query(include_str!("sql/self_check.sql")).fetch_one(&mut session.postgres);
+    let check = match read.await {
+        Ok(row) => row::self_check(&row)?,
+        Err(error) if is_not_installed(&error) => {
+            return Err(OpenError::NotInstalled { found: 0, needed });
+        }
+        Err(error) if is_not_granted(&error) => {
+            return Err(OpenError::NotGranted { role: connect.role() });
+        }
+        Err(error) => return Err(store_error(error).into()),
+    };
+    let server = check.server_version / 10_000;
+    if server < SERVER_VERSION_MIN {
+        return Err(OpenError::ServerTooOld { found: server });
+    }
+    if check.encoding != "UTF8" {
+        return Err(OpenError::Encoding { found: check.encoding });
+    }
+    if check.migration < needed {
+        return Err(OpenError::NotInstalled { found: check.migration, needed });
+    }
+    if check.next_position <= check.highest_position {
+        let (next, highest) = (check.next_position, check.highest_position);
+        return Err(OpenError::PositionsBehind { next, highest });
+    }
+    Ok(check)
+}

@@ -1,0 +1,312 @@
+//! The one place that knows columns: rows become words of sequor here, or show as damage.
+
+use std::num::NonZeroU16;
+
+use chrono::{DateTime, Utc};
+use sequor_core::{
+    Actor, AggregateId, CommandId, CommandMeta, CorrelationId, Epoch, Fingerprint, IdempotencyKey,
+    Invalid, Json, Name, Partition, Position, Record, RecordState, StoreError, StoredEvent,
+    StreamId, StreamVersion, TenantId, Timestamp, Version,
+};
+use sqlx::postgres::PgRow;
+use sqlx::{Decode, Postgres, Row, Type};
+
+use crate::error::corrupt;
+use crate::log::Candidate;
+use crate::open::SelfCheck;
+
+/// What a row of `history.sql` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Record,
+    Event,
+}
+
+// Columns of a record and of an event; records and events share the first of them.
+const IS_EVENT: usize = 0;
+const POSITION: usize = 1;
+const NAME: usize = 2;
+const COMMAND_ID: usize = 3;
+const ACTOR: usize = 4;
+const RECORDED_AT: usize = 5;
+const STATE: usize = 6;
+const FENCE: usize = 7;
+const CONTENT: usize = 8;
+const STREAMS: usize = 9;
+const FINGERPRINT: usize = 10;
+const LEASE_UNTIL: usize = 11;
+// Of an event, and then of one in the log.
+const VERSION: usize = 12;
+const SCHEMA_VERSION: usize = 13;
+const KEY: usize = 14;
+const CORRELATION_ID: usize = 15;
+const CAUSATION_ID: usize = 16;
+const TENANT: usize = 17;
+const AGGREGATE: usize = 18;
+const AGGREGATE_ID: usize = 19;
+// Of a verdict, behind a record.
+const PLACE: usize = 12;
+const VERDICT: usize = 13;
+const POSITIONS: usize = 14;
+const STREAM: usize = 15;
+const ACTUAL: usize = 16;
+const SCOPE: usize = 17;
+const VALUE: usize = 18;
+const HOLDER_AGGREGATE: usize = 19;
+const HOLDER_ID: usize = 20;
+
+/// What became of a command of a batch; streams are named by their place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// True once the transaction is: the positions of its events.
+    Fresh(Vec<Position>),
+    /// Its key is known.
+    Known(Box<Record>),
+    /// A stream has moved on.
+    Moved { stream: usize, actual: Version },
+    /// A value has a holder of this aggregate and id.
+    Taken { scope: Name, value: String, aggregate: Name, id: AggregateId },
+    /// Somebody else held a lock for too long.
+    Blocked,
+}
+
+pub(crate) fn kind(row: &PgRow) -> Result<Kind, StoreError> {
+    let columns = Columns { row, place: "a history" };
+    Ok(if columns.get(IS_EVENT, "is_event")? { Kind::Event } else { Kind::Record })
+}
+
+/// The place, from 0, of the command that a row of `commit.sql` is about.
+pub(crate) fn place(row: &PgRow) -> Result<usize, StoreError> {
+    Columns { row, place: "the verdicts of a batch" }.place_in_list(PLACE)
+}
+
+/// What a row of `commit.sql` says.
+pub(crate) fn verdict(row: &PgRow, tenant: TenantId) -> Result<Verdict, StoreError> {
+    let columns = Columns { row, place: "the verdicts of a batch" };
+    Ok(match columns.get::<i16>(VERDICT, "verdict")? {
+        0 => Verdict::Fresh(positions(&columns)?),
+        1 => Verdict::Known(Box::new(record(row, tenant)?)),
+        2 => Verdict::Moved {
+            stream: columns.place_in_list(STREAM)?,
+            actual: Version::new(columns.number(ACTUAL, "actual")?),
+        },
+        3 => Verdict::Taken {
+            scope: columns.name(SCOPE, "scope")?,
+            value: columns.get(VALUE, "value")?,
+            aggregate: columns.name(HOLDER_AGGREGATE, "holder_aggregate")?,
+            id: columns.aggregate_id(HOLDER_ID, "holder_id")?,
+        },
+        _ => Verdict::Blocked,
+    })
+}
+
+fn positions(columns: &Columns<'_>) -> Result<Vec<Position>, StoreError> {
+    let positions: Vec<i64> = columns.optional(POSITIONS, "positions")?.unwrap_or_default();
+    let position = |number: i64| {
+        u64::try_from(number)
+            .map(Position::new)
+            .map_err(|_| columns.damaged("positions", "is negative"))
+    };
+    positions.into_iter().map(position).collect()
+}
+
+pub(crate) fn record(row: &PgRow, tenant: TenantId) -> Result<Record, StoreError> {
+    let columns = Columns { row, place: "idempotency_keys with its row of commands" };
+    let streams: &str = columns.get(STREAMS, "streams")?;
+    let fingerprint: Option<&[u8]> = columns.optional(FINGERPRINT, "fingerprint")?;
+    Ok(Record {
+        command_id: CommandId(columns.get(COMMAND_ID, "command_id")?),
+        command_name: columns.name(NAME, "name")?,
+        fingerprint: fingerprint
+            .map(Fingerprint::from_bytes)
+            .transpose()
+            .map_err(|why| columns.damaged("fingerprint", why))?,
+        actor: columns.actor()?,
+        recorded_at: columns.time(RECORDED_AT, "recorded_at")?,
+        streams: stream_versions(streams, tenant).map_err(|why| columns.damaged("streams", why))?,
+        position: match columns.optional::<i64>(POSITION, "position")? {
+            Some(_) => Some(Position::new(columns.number(POSITION, "position")?)),
+            None => None,
+        },
+        output: columns.json(CONTENT, "output")?,
+        state: record_state(&columns)?,
+    })
+}
+
+fn record_state(columns: &Columns<'_>) -> Result<RecordState, StoreError> {
+    match columns.get::<i16>(STATE, "state")? {
+        0 => Ok(RecordState::Completed),
+        1 => Ok(RecordState::Reserved {
+            lease_until: columns.time(LEASE_UNTIL, "lease_until")?,
+            fence: columns.number(FENCE, "fence")?,
+        }),
+        _ => Err(columns.damaged("state", "is neither 0 nor 1")),
+    }
+}
+
+/// An event of a stream that is known.
+pub(crate) fn event(row: &PgRow, stream: &StreamId) -> Result<StoredEvent, StoreError> {
+    let columns = Columns { row, place: "events with its row of commands" };
+    let key: Option<&str> = columns.optional(KEY, "key")?;
+    let schema_version: i32 = columns.get(SCHEMA_VERSION, "schema_version")?;
+    Ok(StoredEvent {
+        position: Position::new(columns.number(POSITION, "position")?),
+        stream: stream.clone(),
+        version: Version::new(columns.number(VERSION, "version")?),
+        name: columns.name(NAME, "name")?,
+        schema_version: u32::try_from(schema_version)
+            .map_err(|why| columns.damaged("schema_version", why))?,
+        payload: columns.json(CONTENT, "payload")?,
+        meta: CommandMeta {
+            command_id: CommandId(columns.get(COMMAND_ID, "command_id")?),
+            tenant: stream.tenant,
+            key: key
+                .map(IdempotencyKey::parse)
+                .transpose()
+                .map_err(|why| columns.damaged("key", why))?,
+            actor: columns.actor()?,
+            correlation_id: CorrelationId(columns.get(CORRELATION_ID, "correlation_id")?),
+            causation_id: columns.optional(CAUSATION_ID, "causation_id")?,
+            time: columns.time(RECORDED_AT, "recorded_at")?,
+        },
+    })
+}
+
+/// An event of the log, with its stream.
+pub(crate) fn logged_event(row: &PgRow) -> Result<StoredEvent, StoreError> {
+    let columns = Columns { row, place: "events" };
+    let tenant = TenantId::new(columns.get(TENANT, "tenant_id")?)
+        .map_err(|why| columns.damaged("tenant_id", why))?;
+    let aggregate = columns.name(AGGREGATE, "aggregate")?;
+    let id = columns.aggregate_id(AGGREGATE_ID, "aggregate_id")?;
+    event(row, &StreamId { tenant, aggregate, id })
+}
+
+/// What may become a mark.
+pub(crate) fn candidate(row: &PgRow) -> Result<Candidate, StoreError> {
+    let columns = Columns { row, place: "a candidate" };
+    let position = match columns.optional::<i64>(0, "candidate")? {
+        Some(_) => Position::new(columns.number(0, "candidate")?),
+        None => Position::START,
+    };
+    Ok(Candidate { position, holders: columns.get(1, "holders")? })
+}
+
+/// Who holds a partition's lock.
+pub(crate) fn holders(row: &PgRow) -> Result<Vec<String>, StoreError> {
+    Columns { row, place: "holders" }.get(0, "holders")
+}
+
+/// What the database says about itself.
+pub(crate) fn self_check(row: &PgRow) -> Result<SelfCheck, StoreError> {
+    let columns = Columns { row, place: "store" };
+    let partitions: i16 = columns.get(1, "partitions")?;
+    let server_version: i32 = columns.get(2, "server_version")?;
+    Ok(SelfCheck {
+        epoch: Epoch(columns.get(0, "epoch")?),
+        partitions: u16::try_from(partitions)
+            .ok()
+            .and_then(NonZeroU16::new)
+            .ok_or_else(|| columns.damaged("partitions", "is not positive"))?,
+        server_version: u32::try_from(server_version)
+            .map_err(|why| columns.damaged("server_version", why))?,
+        encoding: columns.get(3, "encoding")?,
+        next_position: columns.get(4, "next_position")?,
+        highest_position: columns.get(5, "highest_position")?,
+        migration: columns.get(6, "migration")?,
+    })
+}
+
+/// A partition as its column holds it.
+pub(crate) fn partition_number(partition: Partition) -> i16 {
+    // Invariant: there are at most 1,024 partitions.
+    i16::try_from(partition.get()).unwrap_or(i16::MAX)
+}
+
+/// The text of `commands.streams`, and back: `[[aggregate, id, version], …]`.
+pub(crate) fn streams_text(streams: &[StreamVersion]) -> String {
+    let parts: Vec<(&str, &str, u64)> = streams
+        .iter()
+        .map(|one| (one.stream.aggregate.as_str(), one.stream.id.as_str(), one.version.get()))
+        .collect();
+    serde_json::to_string(&parts).unwrap_or_default()
+}
+
+fn stream_versions(text: &str, tenant: TenantId) -> Result<Vec<StreamVersion>, Invalid> {
+    let parts: Vec<(String, String, u64)> =
+        serde_json::from_str(text).map_err(|error| Invalid::Json { reason: error.to_string() })?;
+    let read = |(aggregate, id, version): (String, String, u64)| {
+        let (aggregate, id) = (Name::new(aggregate)?, AggregateId::new(id)?);
+        let stream = StreamId { tenant, aggregate, id };
+        Ok(StreamVersion { stream, version: Version::new(version) })
+    };
+    parts.into_iter().map(read).collect()
+}
+
+/// A row's columns, and where they come from, for errors that name the place and no data.
+struct Columns<'r> {
+    row: &'r PgRow,
+    place: &'static str,
+}
+
+impl<'r> Columns<'r> {
+    /// A column that must be there.
+    fn get<T>(&self, at: usize, column: &str) -> Result<T, StoreError>
+    where
+        T: Decode<'r, Postgres> + Type<Postgres>,
+    {
+        self.optional(at, column)?.ok_or_else(|| self.damaged(column, "is missing"))
+    }
+
+    /// A column that may be NULL.
+    fn optional<T>(&self, at: usize, column: &str) -> Result<Option<T>, StoreError>
+    where
+        T: Decode<'r, Postgres> + Type<Postgres>,
+    {
+        self.row.try_get(at).map_err(|_| self.damaged(column, "has another type"))
+    }
+
+    fn number(&self, at: usize, column: &str) -> Result<u64, StoreError> {
+        let number: i64 = self.get(at, column)?;
+        u64::try_from(number).map_err(|_| self.damaged(column, "is negative"))
+    }
+
+    /// A place, which the database counts from 1.
+    fn place_in_list(&self, at: usize) -> Result<usize, StoreError> {
+        let number: i32 = self.get(at, "place")?;
+        usize::try_from(number - 1).map_err(|why| self.damaged("place", why))
+    }
+
+    fn name(&self, at: usize, column: &str) -> Result<Name, StoreError> {
+        let text: String = self.get(at, column)?;
+        Name::new(text).map_err(|_| self.damaged(column, "is no name"))
+    }
+
+    fn aggregate_id(&self, at: usize, column: &str) -> Result<AggregateId, StoreError> {
+        let text: &str = self.get(at, column)?;
+        AggregateId::new(text).map_err(|why| self.damaged(column, why))
+    }
+
+    fn actor(&self) -> Result<Option<Actor>, StoreError> {
+        let actor: Option<&str> = self.optional(ACTOR, "actor")?;
+        actor.map(Actor::new).transpose().map_err(|why| self.damaged("actor", why))
+    }
+
+    fn time(&self, at: usize, column: &str) -> Result<Timestamp, StoreError> {
+        let time: DateTime<Utc> = self.get(at, column)?;
+        Ok(Timestamp::from(time))
+    }
+
+    fn json(&self, at: usize, column: &str) -> Result<Json, StoreError> {
+        let text: &str = self.get(at, column)?;
+        Ok(Json::from_stored(text))
+    }
+
+    /// Names the column, the table and, where the row has one, its position.
+    fn damaged(&self, column: &str, why: impl std::fmt::Display) -> StoreError {
+        let position = self.row.try_get::<i64, _>(POSITION).ok();
+        let position = position.filter(|_| self.row.len() > LEASE_UNTIL);
+        let at = position.map(|at| format!(" at position {at}")).unwrap_or_default();
+        corrupt(format!("a damaged row in {}{at}: `{column}` {why}", self.place))
+    }
+}

@@ -1,0 +1,2 @@
+-- READ COMMITTED, whatever the server's default is.
+BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;

@@ -1,0 +1,2 @@
+-- Where everything of sequor lives, the list of its migrations included.
+CREATE SCHEMA IF NOT EXISTS sequor;

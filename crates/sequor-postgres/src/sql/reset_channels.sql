@@ -1,0 +1,2 @@
+-- What the session listens to.
+UNLISTEN *;

@@ -1,0 +1,2 @@
+-- Cursors that were declared WITH HOLD.
+CLOSE ALL;

@@ -1,0 +1,2 @@
+-- The role that the session came with.
+RESET ROLE;

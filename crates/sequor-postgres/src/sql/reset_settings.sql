@@ -1,0 +1,2 @@
+-- Settings that were changed for the session.
+RESET ALL;

@@ -1,0 +1,2 @@
+-- Tables that would stand before others of the same name.
+DISCARD TEMPORARY;

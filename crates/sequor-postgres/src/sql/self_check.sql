@@ -1,0 +1,4 @@
+-- What this database is, and whether it is fit for sequor.
+SELECT
+    epoch, partitions, server_version, encoding, next_position, highest_position, migration
+FROM sequor.self_check();

@@ -1,0 +1,283 @@
+//! A transaction that stays open while a handler works in it.
+//!
+//! It runs as `sequor_app` and speaks for one tenant, so that user SQL sees that tenant only.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use sequor_core::ports::{History, HistoryRequest, Transact, Transaction};
+use sequor_core::{
+    Commit, IdempotencyKey, Invalid, Partition, Projections, Record, StoreError, TenantId,
+};
+use sqlx::postgres::PgTransactionManager;
+use sqlx::{AssertSqlSafe, PgConnection, SqlSafeStr};
+use sqlx_core::transaction::TransactionManager;
+
+use crate::commit::batch::{Call, Failure, Judged, call_commit, project_one};
+use crate::commit::check;
+use crate::error::{commit_error, corrupt, store_error, user_error};
+use crate::history::read_history;
+use crate::pool::Loan;
+use crate::row;
+use crate::store::PostgresStore;
+
+pub(crate) const CLAIM: &str = include_str!("sql/claim.sql");
+
+#[async_trait]
+impl Transact for PostgresStore {
+    type Connection = PgConnection;
+    type Transaction = PostgresTransaction;
+
+    async fn begin(&self, tenant: TenantId) -> Result<PostgresTransaction, StoreError> {
+        let mut loan = self.pool().lend().await?;
+        let begun = begin(loan.postgres(), Some(tenant)).await;
+        if let Err(error) = begun {
+            loan.give_back(&Err::<(), _>(error.clone()));
+            return Err(error);
+        }
+        Ok(PostgresTransaction {
+            store: self.clone(),
+            tenant,
+            partition: self.partition_of(tenant),
+            loan: Some(loan),
+            claimed: HashSet::new(),
+            records: Vec::new(),
+            failure: None,
+            is_sure: true,
+            was_shared: false,
+        })
+    }
+}
+
+/// An open transaction. Dropping it rolls back.
+#[derive(Debug)]
+pub struct PostgresTransaction {
+    store: PostgresStore,
+    tenant: TenantId,
+    partition: Partition,
+    /// There until the transaction ends.
+    loan: Option<Loan>,
+    /// Keys that were claimed and under which nothing was written yet.
+    claimed: HashSet<IdempotencyKey>,
+    records: Vec<Record>,
+    /// Why nothing of it may become true any more.
+    failure: Option<StoreError>,
+    /// Whether the last statement was ours, and so the transaction is known to be whole.
+    is_sure: bool,
+    /// Whether user code has had the connection.
+    was_shared: bool,
+}
+
+impl PostgresTransaction {
+    fn postgres(&mut self) -> Result<&mut PgConnection, StoreError> {
+        let loan = self.loan.as_mut().ok_or_else(|| corrupt("the transaction has ended"))?;
+        Ok(loan.postgres())
+    }
+
+    fn check_tenant(&self, tenant: TenantId) -> Result<(), StoreError> {
+        if tenant == self.tenant { Ok(()) } else { Err(Invalid::TenantsDiffer.into()) }
+    }
+
+    async fn judge_and_write(
+        &mut self,
+        commit: &Commit,
+        projections: &Projections<PgConnection>,
+    ) -> Result<Record, StoreError> {
+        check(commit)?;
+        self.check_tenant(commit.meta.tenant)?;
+        let is_claimed = commit.meta.key.as_ref().is_some_and(|key| self.claimed.remove(key));
+        let call = Call { wait: self.store.lock_wait_max(), is_claimed };
+        let commits = [(commit, self.partition)];
+        let judged = call_commit(&commits, call, self.postgres()?).await;
+        let judged = judged.map_err(Failure::within_transaction)?.into_iter().next();
+        let positions = match judged {
+            Some(Judged::Fresh(positions)) => positions,
+            Some(Judged::Refused(error)) => return Err(error),
+            Some(Judged::Blocked) | None => return Err(StoreError::Busy),
+            Some(Judged::Known(_)) => {
+                return Err(corrupt("a command was written whose key is known: claim it first"));
+            }
+        };
+        self.is_sure = projections.0.is_empty();
+        self.was_shared |= !projections.0.is_empty();
+        project_one(commit, &positions, projections, self.postgres()?).await?;
+        Ok(commit.record(positions.last().copied()))
+    }
+
+    /// Makes sure that the transaction is still ours, and lets go of what was claimed in vain.
+    async fn settle(&mut self) -> Result<(), StoreError> {
+        let tenant = self.tenant;
+        for key in std::mem::take(&mut self.claimed) {
+            let unclaim = sqlx::query(include_str!("sql/unclaim.sql"))
+                .bind(tenant.as_uuid())
+                .bind(key.as_str());
+            unclaim.execute(self.postgres()?).await.map_err(store_error)?;
+        }
+        if !self.is_sure {
+            check_open(self.postgres()?, tenant).await?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Transaction for PostgresTransaction {
+    type Connection = PgConnection;
+
+    async fn claim(
+        &mut self,
+        tenant: TenantId,
+        key: &IdempotencyKey,
+    ) -> Result<Option<Record>, StoreError> {
+        self.check_tenant(tenant)?;
+        if self.claimed.contains(key) {
+            return Ok(None);
+        }
+        let wait = i32::try_from(self.store.lock_wait_max().as_millis()).unwrap_or(i32::MAX);
+        let claim =
+            sqlx::query(CLAIM).bind(wait).bind(tenant.as_uuid()).bind(key.as_str());
+        let row = claim.fetch_optional(self.postgres()?).await.map_err(store_error)?;
+        match row {
+            Some(row) => row::record(&row, tenant).map(Some),
+            None => {
+                self.claimed.insert(key.clone());
+                Ok(None)
+            }
+        }
+    }
+
+    async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
+        self.check_tenant(request.tenant)?;
+        read_history(self.postgres()?, request).await
+    }
+
+    fn connection(&mut self) -> &mut PgConnection {
+        (self.is_sure, self.was_shared) = (false, true);
+        // Invariant: only `commit` takes the loan away, and it takes the transaction with it.
+        self.loan.as_mut().expect("an open transaction has its session").postgres()
+    }
+
+    fn own_rows_failed(&self, error: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
+        user_error("a handler's own rows", error)
+    }
+
+    async fn write(
+        &mut self,
+        commit: Commit,
+        projections: &Projections<PgConnection>,
+    ) -> Result<(), StoreError> {
+        // Set first, so that a future that is dropped half-way leaves a transaction that cannot
+        // become true.
+        let unfinished = corrupt("a write was given up half-way; the transaction cannot commit");
+        if let Some(failure) = self.failure.replace(unfinished) {
+            self.failure = Some(failure.clone());
+            return Err(failure);
+        }
+        let written = self.judge_and_write(&commit, projections).await;
+        self.failure = written.as_ref().err().cloned();
+        self.records.push(written?);
+        Ok(())
+    }
+
+    async fn commit(mut self) -> Result<Vec<Record>, StoreError> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        // A task of its own, so that a caller who gives up waiting does not halve it.
+        let committing = tokio::spawn(async move {
+            self.settle().await?;
+            let mut loan = self.loan.take().ok_or_else(|| corrupt("the transaction has ended"))?;
+            let committed = commit(loan.postgres()).await;
+            tokio::spawn(clean_up(loan, committed.clone(), self.was_shared));
+            committed.map(|()| std::mem::take(&mut self.records))
+        });
+        committing.await.unwrap_or(Err(StoreError::Unknown))
+    }
+}
+
+impl Drop for PostgresTransaction {
+    fn drop(&mut self) {
+        let Some(mut loan) = self.loan.take() else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let was_shared = self.was_shared;
+        runtime.spawn(async move {
+            let undone = rollback(loan.postgres()).await;
+            clean_up(loan, undone, was_shared).await;
+        });
+    }
+}
+
+/// Begins as nobody but `sequor_app`, for a tenant, or for whom [`speak_for`] says later.
+pub(crate) async fn begin(
+    postgres: &mut PgConnection,
+    tenant: Option<TenantId>,
+) -> Result<(), StoreError> {
+    let mut sql = concat!(include_str!("sql/begin.sql"), include_str!("sql/take_role.sql")).to_owned();
+    if let Some(tenant) = tenant {
+        let take = include_str!("sql/take_tenant.sql");
+        sql.push_str(&take.replace("{tenant}", &tenant.as_uuid().to_string()));
+    }
+    // Nothing in it comes from outside but a UUID, printed by us.
+    let begin = AssertSqlSafe(sql).into_sql_str();
+    PgTransactionManager::begin(postgres, Some(begin)).await.map_err(store_error)
+}
+
+/// From here on the transaction speaks for this tenant.
+pub(crate) async fn speak_for(
+    postgres: &mut PgConnection,
+    tenant: TenantId,
+) -> Result<(), StoreError> {
+    let take = sqlx::query(include_str!("sql/speak_for.sql")).bind(tenant.as_uuid().to_string());
+    take.execute(postgres).await.map(drop).map_err(store_error)
+}
+
+/// Makes sure that user code has neither ended the transaction nor changed its tenant, and that no
+/// error was swallowed: the server would answer COMMIT with a ROLLBACK, and the driver with success.
+pub(crate) async fn check_open(
+    postgres: &mut PgConnection,
+    tenant: TenantId,
+) -> Result<(), StoreError> {
+    let check = sqlx::query(include_str!("sql/check_open.sql")).bind(tenant.as_uuid());
+    check.execute(postgres).await.map(drop).map_err(store_error)
+}
+
+/// Makes it true. Invariant: the statement before was ours and has succeeded, so the server does
+/// not turn this into a ROLLBACK.
+pub(crate) async fn commit(postgres: &mut PgConnection) -> Result<(), StoreError> {
+    if PgTransactionManager::get_transaction_depth(postgres) != 1 {
+        return Err(corrupt("a savepoint was left open at commit; nothing was written"));
+    }
+    PgTransactionManager::commit(postgres).await.map_err(commit_error)
+}
+
+/// Undoes it.
+pub(crate) async fn rollback(postgres: &mut PgConnection) -> Result<(), StoreError> {
+    while PgTransactionManager::get_transaction_depth(postgres) > 0 {
+        PgTransactionManager::rollback(postgres).await.map_err(StoreError::unavailable)?;
+    }
+    Ok(())
+}
+
+/// Gives the session back, behind everybody's back: without what user code may have left in it.
+async fn clean_up(mut loan: Loan, ended: Result<(), StoreError>, was_shared: bool) {
+    if ended.is_err() {
+        // It may be open still; the next user must not find it so.
+        loan.give_back(&Err::<(), _>(StoreError::Unknown));
+        return;
+    }
+    let cleaned = match was_shared {
+        true => sqlx::raw_sql(RESET).execute(loan.postgres()).await.map(drop).map_err(store_error),
+        false => Ok(()),
+    };
+    loan.give_back(&cleaned);
+}
+
+/// Everything of a session that outlives a transaction, but for our prepared statements.
+const RESET: &str = concat!(
+    include_str!("sql/reset_cursors.sql"),
+    include_str!("sql/reset_role.sql"),
+    include_str!("sql/reset_settings.sql"),
+    include_str!("sql/reset_channels.sql"),
+    include_str!("sql/reset_locks.sql"),
+    include_str!("sql/reset_tables.sql"),
+);

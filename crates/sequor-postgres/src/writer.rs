@@ -1,0 +1,356 @@
+//! The writers: each gathers the commits that wait, and makes them true in one trip.
+//!
+//! A writer is a task that lives as long as there is work, with a session that outlives it. So a
+//! lone commit costs one hop, and many share trips. Commits that touch a stream which another
+//! writer has in hand wait for it: in one process, streams are written in the order of submits.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sequor_core::ports::Committed;
+use sequor_core::{Commit, IdempotencyKey, Partition, Projections, StoreError, StreamId, TenantId};
+use sqlx::PgConnection;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::commit::batch::{COMMIT, commit_batch};
+use crate::connection::{Connect, Session};
+use crate::pool::Pool;
+use crate::settings::PostgresSettings;
+use crate::store::Counts;
+
+/// A commit on its way.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) commit: Commit,
+    pub(crate) partition: Partition,
+    pub(crate) projections: Projections<PgConnection>,
+    pub(crate) bytes: usize,
+    pub(crate) ticket: Ticket,
+    pub(crate) answer: oneshot::Sender<Result<Committed, StoreError>>,
+    /// Its room in the queue; it goes with the job.
+    pub(crate) _room: OwnedSemaphorePermit,
+}
+
+impl Job {
+    /// The caller may be gone; then the key will tell.
+    fn answer(self, answer: Result<Committed, StoreError>, counts: &Counts) {
+        match &answer {
+            Ok(Committed::Fresh(_)) => counts.fresh(),
+            Ok(Committed::Known(_)) => counts.replay(),
+            Err(_) => {}
+        }
+        self.answer.send(answer).ok();
+    }
+}
+
+/// Who decides about a commit in the queue: a writer, once it has taken it, or its caller, who has
+/// waited for too long. The first to take it does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ticket(Arc<AtomicBool>);
+
+impl Ticket {
+    /// Whether this call was the first.
+    pub(crate) fn take(&self) -> bool {
+        !self.0.swap(true, Ordering::AcqRel)
+    }
+}
+
+/// All writers of a store.
+#[derive(Debug)]
+pub(crate) struct Writers {
+    queue: Mutex<Queue>,
+    room: Arc<Semaphore>,
+    /// How many commands may wait for a lock alone at a time.
+    alone: Arc<Semaphore>,
+    bounds: Bounds,
+    connect: Connect,
+    pool: Arc<Pool>,
+    pub(crate) counts: Arc<Counts>,
+    /// Told whenever a writer rests.
+    rest: Notify,
+}
+
+#[derive(Debug)]
+struct Bounds {
+    commits_max: usize,
+    bytes_max: usize,
+    linger: Duration,
+    wait: Duration,
+    lock_wait: Duration,
+    /// So many commits must wait before another writer joins.
+    join_at: usize,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Job>,
+    /// Seats of writers that rest, with their sessions where they have one.
+    resting: Vec<Seat>,
+    working: usize,
+    /// Streams that working writers have in hand.
+    in_hand: HashSet<StreamId>,
+    /// How many commits the last batch had.
+    answered: usize,
+}
+
+#[derive(Debug, Default)]
+struct Seat {
+    session: Option<Session>,
+}
+
+impl Writers {
+    pub(crate) fn new(connect: Connect, pool: Arc<Pool>, settings: &PostgresSettings) -> Arc<Self> {
+        let mut queue = Queue::default();
+        queue.resting.resize_with(settings.writers_max, Seat::default);
+        let bounds = Bounds {
+            commits_max: settings.batch_commits_max,
+            bytes_max: settings.batch_bytes_max,
+            linger: settings.linger,
+            wait: settings.batch_wait_max,
+            lock_wait: settings.lock_wait_max,
+            join_at: JOIN_AT.min(settings.batch_commits_max),
+        };
+        Arc::new(Self {
+            queue: Mutex::new(queue),
+            room: Arc::new(Semaphore::new(settings.queue_commits_max)),
+            alone: Arc::new(Semaphore::new((settings.connections_max / 2).max(1))),
+            bounds,
+            connect,
+            pool,
+            counts: Arc::default(),
+            rest: Notify::new(),
+        })
+    }
+
+    /// Room for one more commit.
+    pub(crate) async fn room(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        let room = Arc::clone(&self.room).acquire_owned().await;
+        room.map_err(|_| StoreError::unavailable("the store is closed"))
+    }
+
+    /// Takes a commit in, behind all that were taken in before. Does not wait.
+    pub(crate) fn submit(self: &Arc<Self>, job: Job) {
+        let mut queue = self.queue();
+        queue.waiting.push_back(job);
+        let joins = queue.working == 0 || queue.waiting.len() >= self.bounds.join_at;
+        if joins && let Some(seat) = queue.resting.pop() {
+            queue.working += 1;
+            drop(queue);
+            tokio::spawn(Arc::clone(self).work(seat));
+        }
+    }
+
+    /// Finishes what is there, and closes the sessions.
+    pub(crate) async fn close(&self) {
+        self.room.close();
+        loop {
+            let rests = self.rest.notified();
+            let seats = {
+                let mut queue = self.queue();
+                match queue.working {
+                    0 => Some(std::mem::take(&mut queue.resting)),
+                    _ => None,
+                }
+            };
+            let Some(seats) = seats else {
+                rests.await;
+                continue;
+            };
+            for session in seats.into_iter().filter_map(|seat| seat.session) {
+                session.close().await;
+            }
+            return;
+        }
+    }
+
+    /// A writer's working life: batch after batch, until nothing waits.
+    async fn work(self: Arc<Self>, mut seat: Seat) {
+        // Whatever happens, the seat must be taken again.
+        let mut rest = Rest { writers: Arc::clone(&self), in_hand: Vec::new() };
+        while let Some(jobs) = self.gather(&mut rest).await {
+            self.counts.batch(jobs.len());
+            self.commit_together(jobs, &mut seat).await;
+            rest.put_down();
+        }
+        rest.take_seat(seat);
+    }
+
+    /// A batch: what waits; and, if the last batch had company, what arrives within the linger.
+    /// `None` when there is nothing to do.
+    async fn gather(&self, rest: &mut Rest) -> Option<Vec<Job>> {
+        let since = Instant::now();
+        loop {
+            {
+                let mut queue = self.queue();
+                let wanted = queue.answered.clamp(1, self.bounds.commits_max);
+                let is_late = since.elapsed() >= self.bounds.linger;
+                if queue.waiting.len() >= wanted || is_late {
+                    let jobs = queue.take_batch(&self.bounds);
+                    queue.answered = jobs.len();
+                    if jobs.is_empty() {
+                        return None;
+                    }
+                    rest.take_in_hand(&jobs, &mut queue);
+                    return Some(jobs);
+                }
+            }
+            // Timers count in milliseconds, so the wait is made of turns for others.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn commit_together(self: &Arc<Self>, jobs: Vec<Job>, seat: &mut Seat) {
+        match self.commit_some(&jobs, seat).await {
+            Ok(answers) => self.answer_all(jobs, answers),
+            // Alone it may fare better: what failed may be a neighbour's.
+            Err(StoreError::Corrupt { .. } | StoreError::Invalid(_) | StoreError::Busy)
+                if jobs.len() > 1 =>
+            {
+                for job in jobs {
+                    self.counts.alone();
+                    let one = [job];
+                    let answers = self.commit_some(&one, seat).await;
+                    self.answer_one(one, answers);
+                }
+            }
+            Err(error) => jobs.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts)),
+        }
+    }
+
+    fn answer_one(self: &Arc<Self>, job: [Job; 1], answers: Result<Answers, StoreError>) {
+        match answers {
+            Ok(answers) => self.answer_all(job, answers),
+            Err(error) => job.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts)),
+        }
+    }
+
+    /// Answers those that are answered; who was blocked goes alone.
+    fn answer_all(self: &Arc<Self>, jobs: impl IntoIterator<Item = Job>, answers: Answers) {
+        for (job, answer) in jobs.into_iter().zip(answers) {
+            match answer {
+                Some(answer) => job.answer(answer, &self.counts),
+                None => drop(tokio::spawn(Arc::clone(self).commit_alone(job))),
+            }
+        }
+    }
+
+    /// One transaction for some, on the writer's own session.
+    async fn commit_some(&self, jobs: &[Job], seat: &mut Seat) -> Result<Answers, StoreError> {
+        let mut session = match seat.session.take() {
+            Some(session) => session,
+            None => self.connect.connect(&[COMMIT]).await?,
+        };
+        let judged = commit_batch(jobs, self.bounds.wait, &mut session.postgres).await;
+        self.counts.transaction();
+        if !matches!(judged, Err(StoreError::Unavailable(_) | StoreError::Unknown)) {
+            seat.session = Some(session);
+        }
+        let answer = |(job, judged): (&Job, crate::commit::batch::Judged)| judged.answer(&job.commit);
+        Ok(jobs.iter().zip(judged?).map(answer).collect())
+    }
+
+    /// A commit that somebody else's lock is in the way of: it waits for it by itself, on a session
+    /// of the pool.
+    async fn commit_alone(self: Arc<Self>, job: Job) {
+        self.counts.alone();
+        let answer = self.wait_alone(&job).await;
+        job.answer(answer, &self.counts);
+    }
+
+    async fn wait_alone(&self, job: &Job) -> Result<Committed, StoreError> {
+        let lock_wait = self.bounds.lock_wait;
+        let _turn = tokio::time::timeout(lock_wait, self.alone.acquire())
+            .await
+            .map_err(|_| StoreError::Busy)?
+            .map_err(|_| StoreError::unavailable("the store is closed"))?;
+        let mut loan = self.pool.lend().await?;
+        let jobs = std::slice::from_ref(job);
+        let judged = commit_batch(jobs, lock_wait, loan.postgres()).await;
+        self.counts.transaction();
+        loan.give_back(&judged);
+        let judged = judged?.into_iter().next();
+        judged.and_then(|judged| judged.answer(&job.commit)).unwrap_or(Err(StoreError::Busy))
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What became of each job; `None`: it was blocked.
+type Answers = Vec<Option<Result<Committed, StoreError>>>;
+
+/// Another writer joins when so many commits wait: below that, one shares more.
+const JOIN_AT: usize = 32;
+
+impl Queue {
+    /// The next batch, in order: at most so many commits and bytes, no key twice, and no stream
+    /// that another writer has in hand. What must wait keeps its place, and so does whatever
+    /// touches the same streams behind it.
+    fn take_batch(&mut self, bounds: &Bounds) -> Vec<Job> {
+        let mut jobs: Vec<Job> = Vec::with_capacity(self.waiting.len().min(bounds.commits_max));
+        let mut keys: HashSet<(TenantId, IdempotencyKey)> = HashSet::new();
+        let mut held: HashSet<StreamId> = HashSet::new();
+        let mut left = VecDeque::new();
+        let mut bytes = 0;
+        while let Some(job) = self.waiting.pop_front() {
+            let is_full = jobs.len() >= bounds.commits_max
+                || (!jobs.is_empty() && bytes + job.bytes > bounds.bytes_max);
+            if is_full {
+                left.push_back(job);
+                break;
+            }
+            let streams = job.commit.streams.iter().map(|write| &write.stream);
+            let must_wait = streams.clone().any(|stream| self.in_hand.contains(stream) || held.contains(stream));
+            let meta = &job.commit.meta;
+            let key = meta.key.as_ref().map(|key| (meta.tenant, key.clone()));
+            if must_wait || key.is_some_and(|key| !keys.insert(key)) {
+                held.extend(streams.cloned());
+                left.push_back(job);
+            } else if job.ticket.take() {
+                bytes += job.bytes;
+                jobs.push(job);
+            }
+        }
+        left.append(&mut self.waiting);
+        self.waiting = left;
+        jobs
+    }
+}
+
+/// What a writer has in hand, and its seat: given back even when its task panics.
+#[derive(Debug)]
+struct Rest {
+    writers: Arc<Writers>,
+    in_hand: Vec<StreamId>,
+}
+
+impl Rest {
+    fn take_in_hand(&mut self, jobs: &[Job], queue: &mut Queue) {
+        let streams = jobs.iter().flat_map(|job| job.commit.streams.iter());
+        self.in_hand = streams.map(|write| write.stream.clone()).collect();
+        queue.in_hand.extend(self.in_hand.iter().cloned());
+    }
+
+    fn put_down(&mut self) {
+        let mut queue = self.writers.queue();
+        for stream in self.in_hand.drain(..) {
+            queue.in_hand.remove(&stream);
+        }
+    }
+
+    /// Rests; or works on, when something has arrived meanwhile.
+    fn take_seat(self, seat: Seat) {
+        let mut queue = self.writers.queue();
+        let arrived = !queue.waiting.is_empty() && queue.working == 1;
+        if arrived {
+            tokio::spawn(Arc::clone(&self.writers).work(seat));
+            return;
+        }
+        queue.working -= 1;
+        queue.resting.push(seat);
+        self.writers.rest.notify_waiters();
+    }
+}

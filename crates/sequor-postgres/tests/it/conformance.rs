@@ -1,0 +1,63 @@
+//! A harness, and one line.
+
+use async_trait::async_trait;
+use sequor_conformance::{Abilities, Harness, Tally};
+use sequor_core::{ProjectionError, TenantId};
+use sequor_postgres::PostgresStore;
+use sqlx::PgConnection;
+use tokio::sync::Mutex;
+
+use crate::support::Database;
+
+sequor_conformance::conformance!(Postgres::default());
+
+/// The databases of a behaviour's stores, the last one's last.
+#[derive(Default)]
+struct Postgres(Mutex<Vec<Database>>);
+
+const CREATE: &str = "CREATE TABLE tallies (
+    tenant_id uuid NOT NULL PRIMARY KEY, count bigint NOT NULL, sum bigint NOT NULL
+); SELECT sequor.wall('tallies')";
+const ADD: &str = "INSERT INTO tallies AS tally (tenant_id, count, sum) VALUES ($1, 1, $2)
+    ON CONFLICT (tenant_id) DO UPDATE SET count = tally.count + 1, sum = tally.sum + $2";
+const READ: &str = "SELECT count, sum FROM tallies WHERE tenant_id = $1";
+
+#[async_trait]
+impl Harness for Postgres {
+    type Store = PostgresStore;
+
+    fn abilities(&self) -> Abilities {
+        Abilities::none().reopens()
+    }
+
+    async fn fresh(&self) -> PostgresStore {
+        let database = Database::new().await;
+        database.run(CREATE).await;
+        let store = database.open().await;
+        self.0.lock().await.push(database);
+        store
+    }
+
+    async fn reopen(&self, store: PostgresStore) -> PostgresStore {
+        store.close().await;
+        self.0.lock().await.last().unwrap().open().await
+    }
+
+    async fn add(
+        &self,
+        connection: &mut PgConnection,
+        tenant: TenantId,
+        amount: i64,
+    ) -> Result<(), ProjectionError> {
+        sqlx::query(ADD).bind(tenant.as_uuid()).bind(amount).execute(connection).await?;
+        Ok(())
+    }
+
+    async fn tally(&self, _store: &PostgresStore, tenant: TenantId) -> Tally {
+        let databases = self.0.lock().await;
+        let mut owner = databases.last().unwrap().owner().await;
+        let read = sqlx::query_as(READ).bind(tenant.as_uuid()).fetch_optional(&mut owner).await;
+        let (count, sum): (i64, i64) = read.unwrap().unwrap_or_default();
+        Tally { count: count.unsigned_abs(), sum }
+    }
+}

@@ -1,0 +1,5 @@
+//! Databases and stores for the tests.
+
+pub(crate) mod database;
+
+pub(crate) use database::Database;

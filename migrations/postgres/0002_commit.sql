@@ -1,0 +1,772 @@
+-- How commands become true, and how history is read: the only doors to the tables.
+--
+-- SECURITY DEFINER with a fixed search_path: callers own nothing and insert nothing. Sequential
+-- scans and hash joins are off inside, so that a plan made while a table was empty is the right one
+-- when it has grown. Nothing here is granted to everybody.
+
+-- Refuses to work for another tenant than the transaction speaks for, where it speaks for one.
+CREATE FUNCTION sequor.check_tenant(wanted uuid[]) RETURNS void
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    speaks_for uuid := sequor.tenant();
+BEGIN
+    IF speaks_for IS NOT NULL AND speaks_for <> ANY (wanted) THEN
+        RAISE EXCEPTION 'the transaction speaks for another tenant' USING ERRCODE = 'SQ001';
+    END IF;
+END
+$$;
+
+-- Refuses any level but READ COMMITTED: at the others, who loses a race for a key is not answered
+-- but thrown out.
+CREATE FUNCTION sequor.check_isolation() RETURNS void
+LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'sequor works at READ COMMITTED' USING
+            ERRCODE = 'SQ002',
+            HINT = 'ALTER ROLE … SET default_transaction_isolation = ''read committed''';
+    END IF;
+END
+$$;
+
+-- Refuses to go on where the transaction does not speak for this tenant any more: somebody ended
+-- it, or changed the setting.
+CREATE FUNCTION sequor.check_open(tenant uuid) RETURNS void
+LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+    IF sequor.tenant() IS DISTINCT FROM tenant THEN
+        RAISE EXCEPTION 'the transaction was ended or its tenant changed' USING ERRCODE = 'SQ003';
+    END IF;
+END
+$$;
+
+-- Claims a key for this transaction, or answers with what is remembered under it. Waits at most so
+-- long for a rival that has claimed it and not ended yet (55P03 then).
+CREATE FUNCTION sequor.claim(wait_ms integer, tenant uuid, wanted text)
+RETURNS TABLE (
+    command_id uuid, name text, fingerprint bytea, actor text, recorded_at timestamptz,
+    streams text, output text, "position" bigint, state smallint, lease_until timestamptz,
+    fence bigint
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    waits_before text := current_setting('lock_timeout');
+    is_fresh boolean;
+BEGIN
+    PERFORM sequor.check_isolation();
+    PERFORM sequor.check_tenant(ARRAY[tenant]);
+    PERFORM set_config('lock_timeout', wait_ms::text, true);
+    INSERT INTO sequor.idempotency_keys (tenant_id, key, command_id)
+    VALUES (tenant, wanted, '00000000-0000-0000-0000-000000000000')
+    ON CONFLICT (tenant_id, key) DO NOTHING;
+    is_fresh := FOUND;
+    PERFORM set_config('lock_timeout', waits_before, true);
+    IF is_fresh THEN
+        RETURN;
+    END IF;
+    -- A statement of its own, hence a snapshot that sees the winner.
+    RETURN QUERY
+    SELECT
+        command.command_id, command.name, command.fingerprint, command.actor, command.recorded_at,
+        command.streams::text, command.output::text, command.position, key.state, key.lease_until,
+        key.fence
+    FROM sequor.idempotency_keys AS key
+    LEFT JOIN sequor.commands AS command
+        ON command.tenant_id = key.tenant_id AND command.command_id = key.command_id
+    WHERE key.tenant_id = tenant AND key.key = wanted;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the key was let go of meanwhile' USING ERRCODE = '55P03';
+    END IF;
+END
+$$;
+
+-- Lets go of a key that this transaction has claimed and under which it has written nothing.
+CREATE FUNCTION sequor.unclaim(tenant uuid, claimed text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+BEGIN
+    PERFORM sequor.check_tenant(ARRAY[tenant]);
+    DELETE FROM sequor.idempotency_keys
+    WHERE tenant_id = tenant AND key = claimed
+        AND command_id = '00000000-0000-0000-0000-000000000000';
+END
+$$;
+
+-- The record under a key; where the key is not known, the events of a stream after a version, in
+-- order. STABLE: all of it under the snapshot of one statement, so that a state which contains a
+-- command's effect is never shown beside "the key is not known". LEFT, so that a row whose command
+-- is gone shows as damage.
+CREATE FUNCTION sequor.history(
+    tenant uuid, wanted text, wanted_aggregate text, wanted_id text, after bigint
+)
+RETURNS TABLE (
+    is_event boolean, command_id uuid, name text, fingerprint bytea, actor text,
+    recorded_at timestamptz, streams text, content text, "position" bigint, state smallint,
+    lease_until timestamptz, fence bigint, version bigint, schema_version integer, key text,
+    correlation_id uuid, causation_id uuid
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM sequor.check_tenant(ARRAY[tenant]);
+    IF wanted IS NOT NULL THEN
+        RETURN QUERY
+        SELECT
+            false, command.command_id, command.name, command.fingerprint, command.actor,
+            command.recorded_at, command.streams::text, command.output::text, command.position,
+            known.state, known.lease_until, known.fence, NULL::bigint, NULL::integer, NULL::text,
+            NULL::uuid, NULL::uuid
+        FROM sequor.idempotency_keys AS known
+        LEFT JOIN sequor.commands AS command
+            ON command.tenant_id = known.tenant_id AND command.command_id = known.command_id
+        WHERE known.tenant_id = tenant AND known.key = wanted
+            AND known.command_id <> '00000000-0000-0000-0000-000000000000';
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+    IF wanted_id IS NULL THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT
+        true, command.command_id, event.name, NULL::bytea, command.actor, command.recorded_at,
+        NULL::text, event.payload::text, event.position, NULL::smallint, NULL::timestamptz,
+        NULL::bigint, event.version, event.schema_version, command.key, command.correlation_id,
+        command.causation_id
+    FROM sequor.events AS event
+    LEFT JOIN sequor.commands AS command
+        ON command.tenant_id = event.tenant_id AND command.command_id = event.command_id
+    WHERE event.tenant_id = tenant AND event.aggregate = wanted_aggregate
+        AND event.aggregate_id = wanted_id AND event.version > after
+    ORDER BY event.version;
+END
+$$;
+
+-- Commits a batch: commands (c_), the streams they touch, sorted and each once (s_), what each
+-- command does to them (w_), events (e_) and changes of unique values (u_). w_, e_ and u_ name
+-- command and stream by their place, from 1, and come in the order of the commands; a batch has no
+-- key twice. Each command succeeds, is answered by what is remembered under its key, or is refused,
+-- on its own; its neighbours never wait longer than `wait_ms` for the locks of others.
+--
+-- Answers a row a command:
+--   verdict 0  it is true once this transaction is: `positions` of its events
+--           1  its key is known: the record
+--           2  a stream (by its place) has moved on: its version is `actual`
+--           3  a value is taken: scope, value and holder
+--           4  somebody else held a lock for too long
+--
+-- Order of locks, the same in every process, so that none wait for each other in a circle:
+-- partitions (shared, never waited for), keys, streams that exist, streams that do not, unique
+-- values; each sorted. Positions are drawn last, while all of them are held.
+CREATE FUNCTION sequor.commit(
+    wait_ms integer, is_claimed boolean,
+    c_tenant uuid[], c_partition smallint[], c_command uuid[], c_key text[], c_name text[],
+    c_payload text[], c_fingerprint bytea[], c_output text[], c_actor text[],
+    c_correlation uuid[], c_causation uuid[], c_recorded_at timestamptz[], c_streams text[],
+    s_tenant uuid[], s_aggregate text[], s_id text[],
+    w_command integer[], w_stream integer[], w_expected bigint[], w_after uuid[], w_next bigint[],
+    e_command integer[], e_stream integer[], e_version bigint[], e_name text[], e_schema integer[],
+    e_payload text[],
+    u_command integer[], u_stream integer[], u_kind smallint[], u_scope text[], u_value text[]
+)
+RETURNS TABLE (
+    place integer, verdict smallint, positions bigint[], stream integer, actual bigint,
+    scope text, value text, holder_aggregate text, holder_id text,
+    command_id uuid, name text, fingerprint bytea, actor text, recorded_at timestamptz,
+    streams text, output text, "position" bigint, state smallint, lease_until timestamptz,
+    fence bigint
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    commands constant integer := cardinality(c_command);
+    writes constant integer := cardinality(w_command);
+    changes constant integer := cardinality(u_command);
+    keyed constant integer := commands - cardinality(array_positions(c_key, NULL));
+    waits_before constant text := current_setting('lock_timeout');
+    verdicts smallint[] := array_fill(0::smallint, ARRAY[commands]);
+    fresh uuid[];
+    -- Of each stream: the version in its row, or -1, and the version after the commands so far;
+    -- each with the command that made it.
+    stored bigint[];
+    stored_by uuid[];
+    versions bigint[];
+    makers uuid[];
+    is_blocked boolean := false;
+    may_change boolean := true;
+    refusals jsonb[];
+    e_position bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(e_command)]);
+    c_position bigint[] := array_fill(NULL::bigint, ARRAY[commands]);
+    first_write integer;
+    next_write integer := 1;
+    next_change integer := 1;
+    next_event integer := 1;
+    first_event integer;
+    i integer;
+    j integer;
+    found_version bigint;
+BEGIN
+    PERFORM sequor.check_isolation();
+    PERFORM sequor.check_tenant(c_tenant);
+    -- At top level, so that no failed block can let go of it: see docs/adr/0009.
+    PERFORM pg_advisory_xact_lock_shared(locks.lock_key)
+    FROM (
+        SELECT lock_key FROM sequor.partitions WHERE partition = ANY (c_partition)
+        ORDER BY partition
+    ) AS locks;
+    PERFORM set_config('lock_timeout', wait_ms::text, true);
+
+    -- Keys. A claim waits for a rival that has not ended; who finds a record loses.
+    IF keyed > 0 AND NOT is_claimed THEN
+        BEGIN
+            WITH claimed AS (
+                INSERT INTO sequor.idempotency_keys (tenant_id, key, command_id)
+                SELECT c.tenant, c.key, c.command
+                FROM unnest(c_tenant, c_key, c_command) AS c (tenant, key, command)
+                WHERE c.key IS NOT NULL
+                ORDER BY c.tenant, c.key COLLATE "C"
+                ON CONFLICT (tenant_id, key) DO NOTHING
+                RETURNING command_id
+            )
+            SELECT array_agg(command_id) INTO fresh FROM claimed;
+            IF coalesce(cardinality(fresh), 0) < keyed THEN
+                FOR i IN 1..commands LOOP
+                    IF c_key[i] IS NOT NULL AND (c_command[i] = ANY (fresh)) IS NOT TRUE THEN
+                        verdicts[i] := 1;
+                    END IF;
+                END LOOP;
+            END IF;
+        EXCEPTION WHEN lock_not_available THEN
+            is_blocked := true;
+        END;
+        IF is_blocked THEN
+            verdicts := sequor.claim_one_by_one(wait_ms, c_tenant, c_key, c_command);
+        END IF;
+    END IF;
+
+    -- Streams: their rows are locked, and so are the places of those that do not exist.
+    IF cardinality(s_id) > 0 THEN
+        is_blocked := false;
+        BEGIN
+            SELECT locked.stored, locked.stored_by INTO stored, stored_by
+            FROM sequor.lock_streams(
+                s_tenant, s_aggregate, s_id, c_command, w_command, w_stream, w_next, false
+            ) AS locked;
+        EXCEPTION WHEN lock_not_available THEN
+            is_blocked := true;
+        END;
+        IF is_blocked THEN
+            SELECT locked.stored, locked.stored_by INTO stored, stored_by
+            FROM sequor.lock_streams(
+                s_tenant, s_aggregate, s_id, c_command, w_command, w_stream, w_next, true
+            ) AS locked;
+        END IF;
+        -- A row that was just made stands for a stream without events.
+        versions := stored;
+        makers := stored_by;
+        FOR i IN 1..cardinality(stored) LOOP
+            IF stored[i] < -1 THEN
+                versions[i] := 0;
+                makers[i] := NULL;
+            END IF;
+        END LOOP;
+    END IF;
+
+    -- Unique values: a lock on each that may change hands.
+    IF changes > 0 THEN
+        BEGIN
+            PERFORM sequor.lock_values(s_tenant, s_aggregate, s_id, u_stream, u_kind, u_scope, u_value);
+        EXCEPTION WHEN lock_not_available THEN
+            may_change := false;
+        END;
+    END IF;
+    PERFORM set_config('lock_timeout', waits_before, true);
+
+    -- Judge in order, each on top of those before it.
+    FOR i IN 1..commands LOOP
+        first_write := next_write;
+        WHILE next_write <= writes AND w_command[next_write] = i LOOP
+            IF verdicts[i] = 0 THEN
+                found_version := versions[w_stream[next_write]];
+                IF found_version = -1 THEN
+                    verdicts[i] := 4;
+                ELSIF found_version <> w_expected[next_write]
+                    OR (
+                        w_after[next_write] IS NOT NULL
+                        AND w_after[next_write] IS DISTINCT FROM makers[w_stream[next_write]]
+                    )
+                THEN
+                    verdicts[i] := 2;
+                    refusals[i] := jsonb_build_object(
+                        'stream', w_stream[next_write], 'actual', found_version
+                    );
+                END IF;
+            END IF;
+            next_write := next_write + 1;
+        END LOOP;
+        IF next_change <= changes AND u_command[next_change] = i THEN
+            first_event := next_change;
+            WHILE next_change <= changes AND u_command[next_change] = i LOOP
+                next_change := next_change + 1;
+            END LOOP;
+            IF verdicts[i] = 0 AND NOT may_change THEN
+                verdicts[i] := 4;
+            ELSIF verdicts[i] = 0 THEN
+                refusals[i] := sequor.change_values(
+                    s_tenant, s_aggregate, s_id, u_stream[first_event:next_change - 1],
+                    u_kind[first_event:next_change - 1], u_scope[first_event:next_change - 1],
+                    u_value[first_event:next_change - 1]
+                );
+                IF refusals[i] IS NOT NULL THEN
+                    verdicts[i] := 3;
+                END IF;
+            END IF;
+        END IF;
+        IF verdicts[i] = 0 THEN
+            FOR j IN first_write..next_write - 1 LOOP
+                IF w_next[j] <> w_expected[j] THEN
+                    versions[w_stream[j]] := w_next[j];
+                    makers[w_stream[j]] := c_command[i];
+                END IF;
+            END LOOP;
+        END IF;
+    END LOOP;
+
+    -- What was claimed by those that are refused is let go of.
+    IF keyed > 0 AND NOT is_claimed AND verdicts && ARRAY[2, 3, 4]::smallint[] THEN
+        DELETE FROM sequor.idempotency_keys AS known
+        USING unnest(c_tenant, c_key, c_command, verdicts) AS c (tenant, key, command, verdict)
+        WHERE known.tenant_id = c.tenant AND known.key = c.key AND known.command_id = c.command
+            AND c.verdict > 1;
+    END IF;
+    IF is_claimed THEN
+        UPDATE sequor.idempotency_keys AS known SET command_id = c.command
+        FROM unnest(c_tenant, c_key, c_command, verdicts) AS c (tenant, key, command, verdict)
+        WHERE known.tenant_id = c.tenant AND known.key = c.key AND c.verdict = 0
+            AND known.command_id = '00000000-0000-0000-0000-000000000000';
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'a command was written whose key is not claimed' USING ERRCODE = 'SQ003';
+        END IF;
+    END IF;
+    PERFORM sequor.write_versions(
+        s_tenant, s_aggregate, s_id, stored, stored_by, versions, makers
+    );
+
+    -- Positions, last of all that is locked.
+    FOR i IN 1..cardinality(e_command) LOOP
+        IF verdicts[e_command[i]] = 0 THEN
+            e_position[i] := nextval('sequor.positions');
+            c_position[e_command[i]] := e_position[i];
+        END IF;
+    END LOOP;
+    INSERT INTO sequor.events (
+        tenant_id, aggregate, aggregate_id, version, partition, position, name, schema_version,
+        payload, command_id
+    )
+    SELECT
+        s_tenant[e.stream], s_aggregate[e.stream], s_id[e.stream], e.version,
+        c_partition[e.command], e.position, e.name, e.schema_version, e.payload::json,
+        c_command[e.command]
+    FROM unnest(e_command, e_stream, e_version, e_name, e_schema, e_payload, e_position)
+        AS e (command, stream, version, name, schema_version, payload, position)
+    WHERE e.position IS NOT NULL;
+    INSERT INTO sequor.commands (
+        tenant_id, command_id, key, name, payload, fingerprint, output, actor, correlation_id,
+        causation_id, recorded_at, streams, position
+    )
+    SELECT
+        c.tenant, c.command, c.key, c.name, c.payload::json, c.fingerprint, c.output::json,
+        c.actor, c.correlation, c.causation, c.recorded_at, c.streams::json, c.position
+    FROM unnest(
+        c_tenant, c_command, c_key, c_name, c_payload, c_fingerprint, c_output, c_actor,
+        c_correlation, c_causation, c_recorded_at, c_streams, c_position, verdicts
+    ) AS c (
+        tenant, command, key, name, payload, fingerprint, output, actor, correlation, causation,
+        recorded_at, streams, position, verdict
+    )
+    WHERE c.verdict = 0;
+
+    FOR i IN 1..commands LOOP
+        first_event := next_event;
+        WHILE next_event <= cardinality(e_command) AND e_command[next_event] = i LOOP
+            next_event := next_event + 1;
+        END LOOP;
+        IF verdicts[i] <> 1 THEN
+            place := i;
+            verdict := verdicts[i];
+            positions := e_position[first_event:next_event - 1];
+            stream := refusals[i] ->> 'stream';
+            actual := refusals[i] ->> 'actual';
+            scope := refusals[i] ->> 'scope';
+            value := refusals[i] ->> 'value';
+            holder_aggregate := refusals[i] ->> 'aggregate';
+            holder_id := refusals[i] ->> 'id';
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+    IF 1 = ANY (verdicts) THEN
+        -- A statement of its own, hence a snapshot that sees the winners.
+        RETURN QUERY
+        SELECT
+            c.place::integer, 1::smallint, NULL::bigint[], NULL::integer, NULL::bigint, NULL::text,
+            NULL::text, NULL::text, NULL::text,
+            command.command_id, command.name, command.fingerprint, command.actor,
+            command.recorded_at, command.streams::text, command.output::text, command.position,
+            known.state, known.lease_until, known.fence
+        FROM unnest(c_tenant, c_key, verdicts) WITH ORDINALITY AS c (tenant, key, verdict, place)
+        JOIN sequor.idempotency_keys AS known
+            ON known.tenant_id = c.tenant AND known.key = c.key
+        LEFT JOIN sequor.commands AS command
+            ON command.tenant_id = known.tenant_id AND command.command_id = known.command_id
+        WHERE c.verdict = 1;
+    END IF;
+END
+$$;
+
+-- After a batch has met a lock: each key by itself, with a short wait, so that one that is held
+-- costs its neighbours little. Answers a verdict a command: 0 claimed or without key, 1 known,
+-- 4 held by somebody else.
+CREATE FUNCTION sequor.claim_one_by_one(
+    wait_ms integer, c_tenant uuid[], c_key text[], c_command uuid[]
+) RETURNS smallint[]
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    commands constant integer := cardinality(c_command);
+    verdicts smallint[] := array_fill(0::smallint, ARRAY[commands]);
+    until constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
+    place integer;
+BEGIN
+    IF commands = 1 THEN
+        -- It has waited for as long as it may.
+        RETURN ARRAY[4::smallint];
+    END IF;
+    PERFORM set_config('lock_timeout', '1', true);
+    FOR place IN
+        SELECT c.place
+        FROM unnest(c_tenant, c_key) WITH ORDINALITY AS c (tenant, key, place)
+        WHERE c.key IS NOT NULL
+        ORDER BY c.tenant, c.key COLLATE "C"
+    LOOP
+        IF clock_timestamp() > until THEN
+            verdicts[place] := 4;
+            CONTINUE;
+        END IF;
+        BEGIN
+            INSERT INTO sequor.idempotency_keys (tenant_id, key, command_id)
+            VALUES (c_tenant[place], c_key[place], c_command[place])
+            ON CONFLICT (tenant_id, key) DO NOTHING;
+            IF NOT FOUND THEN
+                verdicts[place] := 1;
+            END IF;
+        EXCEPTION WHEN lock_not_available THEN
+            verdicts[place] := 4;
+        END;
+    END LOOP;
+    PERFORM set_config('lock_timeout', wait_ms::text, true);
+    RETURN verdicts;
+END
+$$;
+
+-- Locks streams, those that exist first, and answers their versions with the commands that made
+-- them: -1 for one that somebody else holds (only where `skips`; else a wait that is too long
+-- raises 55P03), and -2 - v for a row that was made here with version v, which its stream will have
+-- if everything in the batch succeeds.
+CREATE FUNCTION sequor.lock_streams(
+    s_tenant uuid[], s_aggregate text[], s_id text[], c_command uuid[], w_command integer[],
+    w_stream integer[], w_next bigint[], skips boolean,
+    OUT stored bigint[], OUT stored_by uuid[]
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    streams constant integer := cardinality(s_id);
+    hoped bigint[] := array_fill(0::bigint, ARRAY[streams]);
+    hoped_by uuid[] := array_fill('00000000-0000-0000-0000-000000000000'::uuid, ARRAY[streams]);
+    place integer;
+    version bigint;
+    maker uuid;
+    i integer;
+BEGIN
+    stored := array_fill(NULL::bigint, ARRAY[streams]);
+    stored_by := array_fill(NULL::uuid, ARRAY[streams]);
+    IF skips THEN
+        FOR place, version, maker IN
+            SELECT s.place, stream.version, stream.command_id
+            FROM unnest(s_tenant, s_aggregate, s_id)
+                WITH ORDINALITY AS s (tenant, aggregate, id, place)
+            JOIN sequor.streams AS stream
+                ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+                AND stream.aggregate_id = s.id
+            ORDER BY s.place
+            FOR UPDATE OF stream SKIP LOCKED
+        LOOP
+            stored[place] := version;
+            stored_by[place] := maker;
+        END LOOP;
+        -- What is there and was not locked is somebody else's now.
+        FOR place IN
+            SELECT s.place
+            FROM unnest(s_tenant, s_aggregate, s_id, stored)
+                WITH ORDINALITY AS s (tenant, aggregate, id, stored, place)
+            JOIN sequor.streams AS stream
+                ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+                AND stream.aggregate_id = s.id
+            WHERE s.stored IS NULL
+        LOOP
+            stored[place] := -1;
+        END LOOP;
+    ELSE
+        FOR place, version, maker IN
+            SELECT s.place, stream.version, stream.command_id
+            FROM unnest(s_tenant, s_aggregate, s_id)
+                WITH ORDINALITY AS s (tenant, aggregate, id, place)
+            JOIN sequor.streams AS stream
+                ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+                AND stream.aggregate_id = s.id
+            ORDER BY s.place
+            FOR UPDATE OF stream
+        LOOP
+            stored[place] := version;
+            stored_by[place] := maker;
+        END LOOP;
+    END IF;
+    IF array_position(stored, NULL) IS NULL THEN
+        RETURN;
+    END IF;
+    FOR i IN 1..cardinality(w_stream) LOOP
+        hoped[w_stream[i]] := w_next[i];
+        hoped_by[w_stream[i]] := c_command[w_command[i]];
+    END LOOP;
+    FOR i IN 1..streams LOOP
+        IF stored[i] IS NULL THEN
+            SELECT made.version, made.maker INTO version, maker
+            FROM sequor.lock_new_stream(
+                s_tenant[i], s_aggregate[i], s_id[i], hoped[i], hoped_by[i], skips
+            ) AS made;
+            stored[i] := version;
+            stored_by[i] := maker;
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- Makes the row of a stream that does not exist (-2 - its version), or locks the one that a rival
+-- has made meanwhile.
+CREATE FUNCTION sequor.lock_new_stream(
+    tenant uuid, aggregate_name text, id text, hoped bigint, hoped_by uuid, skips boolean,
+    OUT version bigint, OUT maker uuid
+)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF skips THEN
+        BEGIN
+            PERFORM set_config('lock_timeout', '1', true);
+            SELECT made.version, made.maker INTO version, maker
+            FROM sequor.lock_new_stream(tenant, aggregate_name, id, hoped, hoped_by, false) AS made;
+        EXCEPTION WHEN lock_not_available THEN
+            version := -1;
+        END;
+        RETURN;
+    END IF;
+    INSERT INTO sequor.streams (tenant_id, aggregate, aggregate_id, version, command_id)
+    VALUES (tenant, aggregate_name, id, hoped, hoped_by)
+    ON CONFLICT (tenant_id, aggregate, aggregate_id) DO NOTHING;
+    IF FOUND THEN
+        version := -2 - hoped;
+        maker := hoped_by;
+        RETURN;
+    END IF;
+    SELECT stream.version, stream.command_id INTO version, maker
+    FROM sequor.streams AS stream
+    WHERE stream.tenant_id = tenant AND stream.aggregate = aggregate_name
+        AND stream.aggregate_id = id
+    FOR UPDATE;
+    -- The rival's row may have gone again; then nobody holds the place, and the caller tries anew.
+    version := coalesce(version, -1);
+END
+$$;
+
+-- Brings the rows of the streams to the versions after the batch; a row that was made for a stream
+-- without events goes again.
+CREATE FUNCTION sequor.write_versions(
+    s_tenant uuid[], s_aggregate text[], s_id text[], stored bigint[], stored_by uuid[],
+    versions bigint[], makers uuid[]
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    i integer;
+    changed boolean := false;
+    vain boolean := false;
+BEGIN
+    FOR i IN 1..coalesce(cardinality(stored), 0) LOOP
+        IF stored[i] < -1 THEN
+            stored[i] := -2 - stored[i];
+            vain := vain OR versions[i] = 0;
+        END IF;
+        changed := changed OR (
+            versions[i] > 0 AND (stored[i] <> versions[i] OR stored_by[i] <> makers[i])
+        );
+    END LOOP;
+    IF changed THEN
+        UPDATE sequor.streams AS stream SET version = s.version, command_id = s.maker
+        FROM unnest(s_tenant, s_aggregate, s_id, stored, stored_by, versions, makers)
+            AS s (tenant, aggregate, id, stored, stored_by, version, maker)
+        WHERE stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+            AND stream.aggregate_id = s.id AND s.version > 0
+            AND (s.stored <> s.version OR s.stored_by <> s.maker);
+    END IF;
+    IF vain THEN
+        DELETE FROM sequor.streams AS stream
+        USING unnest(s_tenant, s_aggregate, s_id, versions) AS s (tenant, aggregate, id, version)
+        WHERE stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+            AND stream.aggregate_id = s.id AND s.version = 0;
+    END IF;
+END
+$$;
+
+-- A lock on every value that the batch may take or let go of, in one order for everybody. Without
+-- it two swaps of values would wait for each other's deletes.
+CREATE FUNCTION sequor.lock_values(
+    s_tenant uuid[], s_aggregate text[], s_id text[], u_stream integer[], u_kind smallint[],
+    u_scope text[], u_value text[]
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(touched.lock_key)
+    FROM (
+        SELECT DISTINCT
+            hashtextextended(format('sequor:unique:%s:%s:%s', t.tenant, t.scope, t.value), 0)
+                AS lock_key
+        FROM (
+            SELECT s_tenant[u.stream] AS tenant, u.scope, u.value
+            FROM unnest(u_stream, u_kind, u_scope, u_value) AS u (stream, kind, scope, value)
+            WHERE u.kind = 0
+            UNION ALL
+            SELECT held.tenant_id, held.scope, held.value
+            FROM (SELECT DISTINCT place FROM unnest(u_stream) AS u (place)) AS u
+            JOIN sequor.unique_keys AS held
+                ON held.tenant_id = s_tenant[u.place] AND held.aggregate = s_aggregate[u.place]
+                AND held.aggregate_id = s_id[u.place]
+        ) AS t
+        ORDER BY lock_key
+    ) AS touched;
+END
+$$;
+
+-- What one command does to unique values: all releases, then all claims. Answers NULL, or the
+-- value that is taken with its holder; then nothing was changed. Kinds: 0 hold, 1 release what is
+-- held in the scope, 2 release all.
+CREATE FUNCTION sequor.change_values(
+    s_tenant uuid[], s_aggregate text[], s_id text[], u_stream integer[], u_kind smallint[],
+    u_scope text[], u_value text[]
+) RETURNS jsonb
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    place integer;
+    i integer;
+    before jsonb;
+    after jsonb;
+    released jsonb := '[]';
+    claimed jsonb := '[]';
+    taken jsonb;
+BEGIN
+    FOR place IN SELECT DISTINCT u.place FROM unnest(u_stream) AS u (place) ORDER BY u.place LOOP
+        SELECT coalesce(jsonb_object_agg(held.scope, held.value), '{}') INTO before
+        FROM sequor.unique_keys AS held
+        WHERE held.tenant_id = s_tenant[place] AND held.aggregate = s_aggregate[place]
+            AND held.aggregate_id = s_id[place];
+        after := before;
+        FOR i IN 1..cardinality(u_stream) LOOP
+            IF u_stream[i] = place THEN
+                after := CASE u_kind[i]
+                    WHEN 0 THEN after || jsonb_build_object(u_scope[i], u_value[i])
+                    WHEN 1 THEN after - u_scope[i]
+                    ELSE '{}'
+                END;
+            END IF;
+        END LOOP;
+        SELECT released || coalesce(
+            jsonb_agg(jsonb_build_object('place', place, 'scope', b.key, 'value', b.value)), '[]'
+        ) INTO released
+        FROM jsonb_each_text(before) AS b
+        WHERE after ->> b.key IS DISTINCT FROM b.value;
+        SELECT claimed || coalesce(
+            jsonb_agg(jsonb_build_object('place', place, 'scope', a.key, 'value', a.value)), '[]'
+        ) INTO claimed
+        FROM jsonb_each_text(after) AS a
+        WHERE before ->> a.key IS DISTINCT FROM a.value;
+    END LOOP;
+    taken := sequor.taken_value(s_tenant, s_aggregate, s_id, released, claimed);
+    IF taken IS NOT NULL THEN
+        RETURN taken;
+    END IF;
+    DELETE FROM sequor.unique_keys AS held
+    USING jsonb_to_recordset(released) AS r (place integer, scope text, value text)
+    WHERE held.tenant_id = s_tenant[r.place] AND held.scope = r.scope AND held.value = r.value;
+    INSERT INTO sequor.unique_keys (tenant_id, scope, value, aggregate, aggregate_id)
+    SELECT s_tenant[c.place], c.scope, c.value, s_aggregate[c.place], s_id[c.place]
+    FROM jsonb_to_recordset(claimed) AS c (place integer, scope text, value text);
+    RETURN NULL;
+END
+$$;
+
+-- The first claim, by scope and value, that cannot be met: another aggregate of the same command
+-- wants the value as well, or holds it and does not let go.
+CREATE FUNCTION sequor.taken_value(
+    s_tenant uuid[], s_aggregate text[], s_id text[], released jsonb, claimed jsonb
+) RETURNS jsonb
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    taken jsonb;
+BEGIN
+    WITH c AS (
+        SELECT
+            wanted.*,
+            first_value(wanted.place) OVER (
+                PARTITION BY wanted.scope, wanted.value ORDER BY wanted.place
+            ) AS rival
+        FROM jsonb_to_recordset(claimed) AS wanted (place integer, scope text, value text)
+    )
+    SELECT jsonb_build_object(
+        'scope', c.scope, 'value', c.value,
+        'aggregate', CASE WHEN c.rival <> c.place THEN s_aggregate[c.rival] ELSE held.aggregate END,
+        'id', CASE WHEN c.rival <> c.place THEN s_id[c.rival] ELSE held.aggregate_id END
+    ) INTO taken
+    FROM c
+    LEFT JOIN sequor.unique_keys AS held
+        ON held.tenant_id = s_tenant[c.place] AND held.scope = c.scope AND held.value = c.value
+        AND NOT EXISTS (
+            SELECT FROM jsonb_to_recordset(released) AS r (place integer, scope text, value text)
+            WHERE r.scope = c.scope AND r.value = c.value
+                AND s_aggregate[r.place] = held.aggregate AND s_id[r.place] = held.aggregate_id
+        )
+    WHERE c.rival <> c.place OR held.tenant_id IS NOT NULL
+    ORDER BY c.scope COLLATE "C", c.value COLLATE "C", c.place
+    LIMIT 1;
+    RETURN taken;
+END
+$$;
