@@ -357,10 +357,10 @@ BEGIN
         WHERE known.tenant_id = c.tenant AND known.key = c.key AND known.command_id = c.command
             AND c.verdict > 1;
     END IF;
-    IF is_claimed THEN
+    IF is_claimed AND verdicts[1] = 0 THEN
         UPDATE sequor.idempotency_keys AS known SET command_id = c.command
-        FROM unnest(c_tenant, c_key, c_command, verdicts) AS c (tenant, key, command, verdict)
-        WHERE known.tenant_id = c.tenant AND known.key = c.key AND c.verdict = 0
+        FROM unnest(c_tenant, c_key, c_command) AS c (tenant, key, command)
+        WHERE known.tenant_id = c.tenant AND known.key = c.key
             AND known.command_id = '00000000-0000-0000-0000-000000000000';
         IF NOT FOUND THEN
             RAISE EXCEPTION 'a command was written whose key is not claimed' USING ERRCODE = 'SQ003';

@@ -1,20 +1,17 @@
 //! One session, with the settings that sequor works at.
 
-use std::collections::HashMap;
 use std::fmt;
 
-use sequor_core::{Partition, StoreError};
+use sequor_core::StoreError;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection as _, Executor as _, PgConnection, SqlSafeStr as _};
 
 use crate::error::store_error;
-use crate::log::Mark;
 use crate::settings::PostgresSettings;
 
-/// A session. What was found out about marks lives and dies with it.
+/// A session.
 pub(crate) struct Session {
     pub(crate) postgres: PgConnection,
-    pub(crate) marks: HashMap<Partition, Mark>,
 }
 
 /// How sessions are made.
@@ -48,7 +45,7 @@ impl Connect {
         for statement in prepare {
             (&mut postgres).prepare(statement.into_sql_str()).await.map_err(store_error)?;
         }
-        Ok(Session::plain(postgres))
+        Ok(Session { postgres })
     }
 
     /// Whom the server will see.
@@ -58,11 +55,6 @@ impl Connect {
 }
 
 impl Session {
-    /// A session that is used as it is.
-    pub(crate) fn plain(postgres: PgConnection) -> Self {
-        Self { postgres, marks: HashMap::new() }
-    }
-
     /// Says goodbye. A session that is only dropped is noticed by the server a little later.
     pub(crate) async fn close(self) {
         if let Err(error) = self.postgres.close().await {
@@ -73,7 +65,7 @@ impl Session {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("marks", &self.marks).finish_non_exhaustive()
+        f.debug_struct("Session").finish_non_exhaustive()
     }
 }
 

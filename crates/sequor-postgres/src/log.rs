@@ -4,7 +4,10 @@
 //! the partition's lock. When all of those have ended it becomes the *mark*: whoever drew a lower
 //! position drew it earlier, under the lock, so everything up to the mark is visible to a new
 //! snapshot or will never exist. See docs/adr/0009.
+//!
+//! Marks die with the session that took them, so each partition is read by one session of its own.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,16 +15,17 @@ use futures_util::TryStreamExt;
 use sequor_core::ports::ReadLog;
 use sequor_core::{Partition, Position, StoreError, StoredEvent};
 use sqlx::PgConnection;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::connection::Session;
-use crate::error::store_error;
+use crate::connection::{Connect, Session};
+use crate::error::{corrupt, store_error};
 use crate::row;
 use crate::store::PostgresStore;
 
 /// How far a partition can be read, as one session has found out.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark {
+struct Mark {
     /// Everything up to here is visible, or will never exist.
     position: Position,
     /// What may become the mark, and who has yet to end.
@@ -39,11 +43,71 @@ pub(crate) struct Candidate {
 impl Mark {
     /// Nothing is known yet.
     const UNKNOWN: Self = Self { position: Position::START, candidate: None };
+
+    /// The candidate becomes the mark, or goes on waiting.
+    fn settle(&mut self, candidate: Candidate) {
+        if candidate.holders.is_empty() {
+            self.position = candidate.position;
+        } else {
+            self.candidate = Some(candidate);
+        }
+    }
 }
 
 /// How long to wait before looking at the holders again, at first and at most.
 const PAUSE: Duration = Duration::from_micros(500);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
+
+/// The sessions that read the log; each has its partitions.
+#[derive(Debug)]
+pub(crate) struct LogReaders {
+    connect: Connect,
+    seats: Vec<Mutex<Option<LogReader>>>,
+}
+
+/// A session with the marks that it took.
+#[derive(Debug)]
+struct LogReader {
+    session: Session,
+    marks: HashMap<Partition, Mark>,
+}
+
+impl LogReaders {
+    pub(crate) fn new(connect: Connect, count: usize) -> Self {
+        let seats = std::iter::repeat_with(Mutex::default).take(count).collect();
+        Self { connect, seats }
+    }
+
+    /// Closes the sessions; who still reads finishes.
+    pub(crate) async fn close(&self) {
+        for seat in &self.seats {
+            let reader = seat.lock().await.take();
+            if let Some(LogReader { session, .. }) = reader {
+                session.close().await;
+            }
+        }
+    }
+
+    async fn look(
+        &self,
+        partition: Partition,
+        after: Position,
+        limit: usize,
+    ) -> Result<Read, StoreError> {
+        let place = usize::from(partition.get()) % self.seats.len();
+        let mut seat = self.seats.get(place).ok_or_else(|| corrupt("no session reads"))?.lock().await;
+        // Taken out, so that a call that is given up half-way does not leave it there.
+        let mut reader = match seat.take() {
+            Some(reader) => reader,
+            None => LogReader { session: self.connect.connect(&[]).await?, marks: HashMap::new() },
+        };
+        let read = look(&mut reader, partition, after, limit).await;
+        if !matches!(read, Err(StoreError::Unavailable(_))) {
+            *seat = Some(reader);
+        }
+        read
+    }
+}
 
 #[async_trait]
 impl ReadLog for PostgresStore {
@@ -59,10 +123,7 @@ impl ReadLog for PostgresStore {
         let until = Instant::now() + self.mark_wait_max();
         let mut pause = PAUSE;
         loop {
-            let mut loan = self.pool().lend().await?;
-            let read = read_once(loan.session(), partition, after, limit).await;
-            loan.give_back(&read);
-            match read? {
+            match self.log_readers().look(partition, after, limit).await? {
                 // Something is there, and cannot be read yet. No session is held meanwhile.
                 Read::Pending if Instant::now() < until => tokio::time::sleep(pause).await,
                 Read::Pending => return Ok(Vec::new()),
@@ -80,16 +141,19 @@ enum Read {
     Pending,
 }
 
-async fn read_once(
-    session: &mut Session,
+async fn look(
+    reader: &mut LogReader,
     partition: Partition,
     after: Position,
     limit: usize,
 ) -> Result<Read, StoreError> {
-    let Session { postgres, marks } = session;
+    let LogReader { session: Session { postgres }, marks } = reader;
     let mark = marks.entry(partition).or_insert(Mark::UNKNOWN);
-    if mark.position <= after {
-        advance(mark, partition, postgres).await?;
+    if mark.position <= after && mark.candidate.is_some() {
+        look_at_holders(mark, partition, postgres).await?;
+    }
+    if mark.position <= after && mark.candidate.is_none() {
+        take_candidate(mark, partition, postgres).await?;
     }
     if mark.position > after {
         return read_up_to(postgres, partition, after..mark.position, limit).await.map(Read::Events);
@@ -98,24 +162,29 @@ async fn read_once(
     Ok(if is_pending { Read::Pending } else { Read::Events(Vec::new()) })
 }
 
-/// Takes a new candidate, or looks whether those have ended that the last one waits for.
-async fn advance(
+/// Takes a new candidate; it is the mark at once where nobody holds the lock.
+async fn take_candidate(
     mark: &mut Mark,
     partition: Partition,
     postgres: &mut PgConnection,
 ) -> Result<(), StoreError> {
-    let candidate = match mark.candidate.take() {
-        None => read_candidate(postgres, partition).await?,
-        Some(Candidate { position, mut holders }) => {
-            let now = read_holders(postgres, partition).await?;
-            holders.retain(|holder| now.contains(holder));
-            Candidate { position, holders }
-        }
-    };
-    if candidate.holders.is_empty() {
-        mark.position = mark.position.max(candidate.position);
-    } else {
-        mark.candidate = Some(candidate);
+    let candidate = read_candidate(postgres, partition).await?;
+    if candidate.position > mark.position {
+        mark.settle(candidate);
+    }
+    Ok(())
+}
+
+/// Looks whether those have ended that the candidate waits for.
+async fn look_at_holders(
+    mark: &mut Mark,
+    partition: Partition,
+    postgres: &mut PgConnection,
+) -> Result<(), StoreError> {
+    let now = read_holders(postgres, partition).await?;
+    if let Some(mut candidate) = mark.candidate.take() {
+        candidate.holders.retain(|holder| now.contains(holder));
+        mark.settle(candidate);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Installs the tables, and opens a store on them.
 
 use std::num::NonZeroU16;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use sequor_core::Epoch;
 use sqlx::migrate::Migrator;
@@ -11,6 +11,7 @@ use crate::commit::batch::COMMIT;
 use crate::connection::{Connect, Session};
 use crate::error::{OpenError, is_not_granted, is_not_installed, store_error};
 use crate::history::HISTORY;
+use crate::log::LogReaders;
 use crate::pool::Pool;
 use crate::row;
 use crate::settings::PostgresSettings;
@@ -71,7 +72,7 @@ pub async fn install(owner: &PostgresSettings) -> Result<(), OpenError> {
         .map_err(store_error)?;
     // Not `run`: the compiler cannot see that its future is `Send`.
     MIGRATOR.run_direct(None, &mut postgres, false).await.map_err(OpenError::Migrate)?;
-    Session::plain(postgres).close().await;
+    Session { postgres }.close().await;
     Ok(())
 }
 
@@ -94,8 +95,10 @@ pub(crate) async fn open(settings: PostgresSettings) -> Result<StoreParts, OpenE
     let pool =
         Pool::new(connect.clone(), prepare, settings.connections_max, settings.wait_max);
     pool.adopt(first);
-    let writers = Writers::new(connect, std::sync::Arc::clone(&pool), &settings);
-    Ok(StoreParts { pool, writers, epoch: check.epoch, partitions: check.partitions })
+    let log_readers = LogReaders::new(connect.clone(), settings.log_readers_max);
+    let writers = Writers::new(connect, Arc::clone(&pool), &settings);
+    let SelfCheck { epoch, partitions, .. } = check;
+    Ok(StoreParts { pool, writers, log_readers, epoch, partitions })
 }
 
 /// Reads what the database says about itself, and refuses what commands would fail on later.

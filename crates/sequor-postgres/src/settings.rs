@@ -63,6 +63,9 @@ pub struct PostgresSettings {
     /// Connections for loads, open transactions and commands that wait for a lock, at most.
     /// Default 8, 2 to 1,024; about four for each core of the server are enough.
     pub connections_max: usize,
+    /// Connections that read the log at most; each has its partitions. Default 2, 1 to 64; opened
+    /// when the log is read for the first time.
+    pub log_readers_max: usize,
     /// Into how many partitions [`install`](crate::install) spreads the tenants of a new store: the
     /// unit of ordered reading. Default 16, 1 to 1,024; fixed for ever once the store is there.
     pub partitions: NonZeroU16,
@@ -86,6 +89,7 @@ impl PostgresSettings {
             linger: Duration::from_micros(100),
             writers_max: 2,
             connections_max: 8,
+            log_readers_max: 2,
             partitions: PARTITIONS,
         }
     }
@@ -110,6 +114,7 @@ impl PostgresSettings {
             ("linger (µs)", micros(self.linger), 0, 10_000),
             ("writers_max", count(self.writers_max), 1, 16),
             ("connections_max", count(self.connections_max), 2, 1_024),
+            ("log_readers_max", count(self.log_readers_max), 1, 64),
             ("partitions", self.partitions.get().into(), 1, 1_024),
         ];
         for (setting, value, min, max) in ranges {

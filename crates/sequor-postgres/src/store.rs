@@ -9,6 +9,7 @@ use sequor_core::ports::Store;
 use sequor_core::{Epoch, Partition, StoreError, TenantId};
 
 use crate::error::{OpenError, store_error};
+use crate::log::LogReaders;
 use crate::open;
 use crate::pool::Pool;
 use crate::settings::PostgresSettings;
@@ -47,6 +48,7 @@ struct Shared {
 pub(crate) struct StoreParts {
     pub(crate) pool: Arc<Pool>,
     pub(crate) writers: Arc<Writers>,
+    pub(crate) log_readers: LogReaders,
     pub(crate) epoch: Epoch,
     pub(crate) partitions: NonZeroU16,
 }
@@ -93,6 +95,7 @@ impl PostgresStore {
         // A task of its own, so that a caller who gives up waiting leaves nothing half closed.
         let closing = tokio::spawn(async move {
             shared.parts.writers.close().await;
+            shared.parts.log_readers.close().await;
             shared.parts.pool.close().await;
         });
         closing.await.ok();
@@ -119,6 +122,10 @@ impl PostgresStore {
 
     pub(crate) fn writers(&self) -> &Arc<Writers> {
         &self.shared.parts.writers
+    }
+
+    pub(crate) fn log_readers(&self) -> &LogReaders {
+        &self.shared.parts.log_readers
     }
 
     pub(crate) fn partitions(&self) -> NonZeroU16 {
