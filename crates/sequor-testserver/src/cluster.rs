@@ -31,7 +31,7 @@ const DEFAULTS: [(&str, &str); 6] = [
 ///
 /// The user `postgres` may do everything there, without a password, from this machine. Dropping the
 /// cluster stops the server and removes its data; so does the end of this process, even by
-/// `kill -9`.
+/// `kill -9`. So it may as well live in a static.
 ///
 /// Starting takes about a second, so share one where you can: see [`server::url`](crate::server::url).
 #[derive(Debug)]

@@ -107,10 +107,6 @@ async fn every_round_trip_takes_the_delay_longer() {
     }
     let took = start.elapsed();
     assert!(took > 19 * delay, "20 round trips of 5 ms took {took:?}");
-    proxy.delay(Duration::ZERO);
-    let start = Instant::now();
-    run(&mut connection, "SELECT 1").await.unwrap();
-    assert!(start.elapsed() < took);
 }
 
 #[tokio::test]
@@ -140,15 +136,15 @@ async fn a_cut_ends_a_statement_that_is_being_waited_for() {
 async fn a_commit_whose_answer_is_lost_has_happened() {
     let (proxy, mut connection) = behind_a_proxy().await;
     let mut beside = PgConnection::connect(&SERVER).await.unwrap();
-    run(&mut beside, "CREATE TABLE lost_answer (number int)").await.unwrap();
     let mut transaction = connection.begin().await.unwrap();
+    let id = sqlx::query_scalar::<_, String>("SELECT pg_current_xact_id()::text");
+    let id = id.fetch_one(&mut *transaction).await.unwrap();
     // The second from here is the commit.
     proxy.cut_before_answer(2);
-    run(&mut transaction, "INSERT INTO lost_answer VALUES (1)").await.unwrap();
+    run(&mut transaction, "SELECT 1").await.unwrap();
     assert!(transaction.commit().await.is_err());
-    let count = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM lost_answer");
-    assert_eq!(count.fetch_one(&mut beside).await.unwrap(), 1);
-    run(&mut beside, "DROP TABLE lost_answer").await.unwrap();
+    let status = sqlx::query_scalar::<_, String>("SELECT pg_xact_status($1::text::xid8)").bind(id);
+    assert_eq!(status.fetch_one(&mut beside).await.unwrap(), "committed");
     // Only that one gets lost.
     assert!(run(&mut connection, "SELECT 1").await.is_err());
     assert!(run(&mut connect(&proxy).await.unwrap(), "SELECT 1").await.is_ok());
