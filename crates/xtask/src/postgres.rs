@@ -30,7 +30,10 @@ impl Postgres {
         if let Some(url) = server::url_if_set() {
             return Ok(Some(Self::Named(url)));
         }
-        let binaries = Binaries::find_or_install()?;
+        let binaries = Binaries::find().or_else(|missing| {
+            println!("{missing}\ntrying to install it …");
+            Binaries::find_or_install()
+        })?;
         Ok(Some(Self::Private(Cluster::builder().binaries(binaries).start()?)))
     }
 
