@@ -10,6 +10,7 @@
 //! | `memory` (default) | the store in memory, for tests and demos |
 //! | `macros` (default) | `#[derive(Command)]` and `#[derive(Event)]` |
 //! | `sqlite` | the store in one SQLite file |
+//! | `postgres` | the store in a PostgreSQL database |
 //!
 //! What a domain is made of: [`Command`], [`Event`], [`Aggregate`], [`Decider`] or [`Handler`].
 //! What a service is made of: [`Builder`], [`Middleware`], [`Authorize`], [`Filter`],
@@ -29,6 +30,10 @@ pub use sequor_core::ports::{Clock, Denied, Ids, Store};
 #[cfg(feature = "memory")]
 #[doc(inline)]
 pub use sequor_memory as memory;
+/// The store in a PostgreSQL database (feature `postgres`).
+#[cfg(feature = "postgres")]
+#[doc(inline)]
+pub use sequor_postgres as postgres;
 /// The store in one SQLite file (feature `sqlite`).
 #[cfg(feature = "sqlite")]
 #[doc(inline)]

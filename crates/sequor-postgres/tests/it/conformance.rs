@@ -4,10 +4,11 @@ use async_trait::async_trait;
 use sequor_conformance::{Abilities, Harness, Tally};
 use sequor_core::{ProjectionError, TenantId};
 use sequor_postgres::PostgresStore;
+use sequor_testserver::Database;
 use sqlx::PgConnection;
 use tokio::sync::Mutex;
 
-use crate::support::Database;
+use crate::support::{installed, open};
 
 sequor_conformance::conformance!(Postgres::default());
 
@@ -31,16 +32,16 @@ impl Harness for Postgres {
     }
 
     async fn fresh(&self) -> PostgresStore {
-        let database = Database::new().await;
+        let database = installed().await;
         database.run(CREATE).await;
-        let store = database.open().await;
+        let store = open(&database).await;
         self.0.lock().await.push(database);
         store
     }
 
     async fn reopen(&self, store: PostgresStore) -> PostgresStore {
         store.close().await;
-        self.0.lock().await.last().unwrap().open().await
+        open(self.0.lock().await.last().unwrap()).await
     }
 
     async fn add(
@@ -55,7 +56,7 @@ impl Harness for Postgres {
 
     async fn tally(&self, _store: &PostgresStore, tenant: TenantId) -> Tally {
         let databases = self.0.lock().await;
-        let mut owner = databases.last().unwrap().owner().await;
+        let mut owner = databases.last().unwrap().session().await;
         let read = sqlx::query_as(READ).bind(tenant.as_uuid()).fetch_optional(&mut owner).await;
         let (count, sum): (i64, i64) = read.unwrap().unwrap_or_default();
         Tally { count: count.unsigned_abs(), sum }

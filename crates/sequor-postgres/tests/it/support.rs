@@ -1,5 +1,125 @@
-//! Databases and stores for the tests.
+//! Stores, commits and sessions for the tests.
 
-pub(crate) mod database;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(crate) use database::Database;
+use sequor_core::commit::{CommitDraft, StreamDraft};
+use sequor_core::ports::{CommitCommand, Committed};
+use sequor_core::{
+    AggregateId, CommandId, CommandMeta, Commit, CorrelationId, EventName, Fingerprint,
+    IdempotencyKey, Json, Limits, Name, Projections, Record, StoreError, StreamId, TenantId,
+    Timestamp, Version,
+};
+use sequor_postgres::{PostgresSettings, PostgresStore, install};
+use sequor_testserver::Database;
+use sqlx::{ConnectOptions, PgConnection};
+use uuid::Uuid;
+
+/// The role that stores work as: it owns nothing, and is a member of sequor's two roles.
+pub(crate) const BUS: &str = "sequor_test_bus";
+
+/// A database with sequor's tables.
+pub(crate) async fn installed() -> Database {
+    let database = Database::new().await;
+    prepare(&database).await;
+    database
+}
+
+/// Brings sequor's tables and the role of the bus into a database.
+pub(crate) async fn prepare(database: &Database) {
+    install(&PostgresSettings::new(database.owner())).await.unwrap();
+    database.make_role(BUS, "sequor_app, sequor_system").await;
+}
+
+/// How the bus reaches it.
+pub(crate) fn settings(database: &Database) -> PostgresSettings {
+    PostgresSettings::new(database.role(BUS))
+}
+
+pub(crate) async fn open(database: &Database) -> PostgresStore {
+    PostgresStore::open(settings(database)).await.unwrap()
+}
+
+/// A session of another role than the owner.
+pub(crate) async fn session_as(database: &Database, role: &str) -> PgConnection {
+    database.role(role).connect().await.unwrap()
+}
+
+pub(crate) async fn commit(store: &PostgresStore, commit: Commit) -> Result<Committed, StoreError> {
+    store.commit(commit, &Projections::none()).await
+}
+
+pub(crate) fn fresh(committed: Result<Committed, StoreError>) -> Record {
+    match committed {
+        Ok(Committed::Fresh(record)) => record,
+        other => panic!("not fresh: {other:?}"),
+    }
+}
+
+pub(crate) fn tenant(number: u128) -> TenantId {
+    TenantId::new(Uuid::from_u128(0x018f_2f6e_0000_7000_8000_0000_0000_0000 + number)).unwrap()
+}
+
+pub(crate) fn stream(id: &str) -> StreamId {
+    stream_of(tenant(1), id)
+}
+
+pub(crate) fn stream_of(tenant: TenantId, id: &str) -> StreamId {
+    let (aggregate, id) = (Name::new("account").unwrap(), AggregateId::new(id).unwrap());
+    StreamId { tenant, aggregate, id }
+}
+
+pub(crate) fn key(text: &str) -> IdempotencyKey {
+    text.parse().unwrap()
+}
+
+/// One event on a stream at a version, without a key.
+pub(crate) fn deposit(id: &str, expected: u64) -> Commit {
+    checked(draft(tenant(1), id, expected))
+}
+
+/// The same under a key.
+pub(crate) fn keyed(text: &str, id: &str, expected: u64) -> Commit {
+    checked(with_key(draft(tenant(1), id, expected), text))
+}
+
+pub(crate) fn with_key(mut draft: CommitDraft, text: &str) -> CommitDraft {
+    draft.meta.key = Some(key(text));
+    draft.fingerprint = Some(Fingerprint::of("account.deposit", &draft.payload));
+    draft
+}
+
+pub(crate) fn checked(draft: CommitDraft) -> Commit {
+    draft.check(&Limits::DEFAULT).unwrap()
+}
+
+pub(crate) fn draft(tenant: TenantId, id: &str, expected: u64) -> CommitDraft {
+    static IDS: AtomicU64 = AtomicU64::new(1);
+    let id_number = Uuid::from_u128(IDS.fetch_add(1, Ordering::Relaxed).into());
+    let payload = Json::of(&("deposit", 100)).unwrap();
+    CommitDraft {
+        meta: CommandMeta {
+            command_id: CommandId(id_number),
+            tenant,
+            key: None,
+            actor: None,
+            correlation_id: CorrelationId(id_number),
+            causation_id: None,
+            time: Timestamp::from_micros(1_700_000_000_000_000).unwrap(),
+        },
+        name: Name::new("account.deposit").unwrap(),
+        fingerprint: None,
+        output: Json::of(&()).unwrap(),
+        streams: vec![StreamDraft {
+            stream: stream_of(tenant, id),
+            expected: Version::new(expected),
+            after: None,
+            unique: Vec::new(),
+        }],
+        events: vec![(
+            0,
+            EventName { name: "account.deposited", schema_version: 1 },
+            payload.clone(),
+        )],
+        payload,
+    }
+}

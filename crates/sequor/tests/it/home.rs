@@ -106,3 +106,54 @@ mod sqlite {
         }
     }
 }
+
+#[cfg(feature = "postgres")]
+mod postgres {
+    use std::sync::Arc;
+
+    use sequor::ports::{Transact, Transaction};
+    use sequor::postgres::{PostgresSettings, PostgresStore, install};
+    use sequor::{ProjectionError, TenantId, async_trait};
+    use sequor_testserver::Database;
+    use sqlx::PgConnection;
+
+    use super::{Fresh, Home};
+    use crate::watched::Watched;
+
+    const BUS: &str = "sequor_test_bus";
+    const CREATE: &str = "CREATE TABLE sums (tenant_id uuid PRIMARY KEY, amount bigint NOT NULL);
+        SELECT sequor.wall('sums')";
+    const ADD: &str = "INSERT INTO sums VALUES ($1, $2) ON CONFLICT (tenant_id) DO UPDATE SET \
+                       amount = sums.amount + excluded.amount";
+
+    impl Fresh for PostgresStore {
+        async fn fresh() -> Watched<Self> {
+            let database = Database::new().await;
+            install(&PostgresSettings::new(database.owner())).await.unwrap();
+            database.make_role(BUS, "sequor_app, sequor_system").await;
+            database.run(CREATE).await;
+            let settings = PostgresSettings::new(database.role(BUS));
+            let store = Self::open(settings).await.unwrap();
+            Watched::over(store, Arc::new(database))
+        }
+    }
+
+    #[async_trait]
+    impl Home for PostgresStore {
+        async fn add(
+            connection: &mut PgConnection,
+            tenant: TenantId,
+            amount: i64,
+        ) -> Result<(), ProjectionError> {
+            sqlx::query(ADD).bind(tenant.as_uuid()).bind(amount).execute(connection).await?;
+            Ok(())
+        }
+
+        async fn sum(&self, tenant: TenantId) -> i64 {
+            let mut transaction = self.begin(tenant).await.unwrap();
+            let sum = sqlx::query_scalar("SELECT amount FROM sums WHERE tenant_id = $1");
+            let sum = sum.bind(tenant.as_uuid()).fetch_optional(transaction.connection()).await;
+            sum.unwrap().unwrap_or_default()
+        }
+    }
+}

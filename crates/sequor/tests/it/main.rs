@@ -8,6 +8,8 @@ macro_rules! on_every_store {
         on_store!(memory: sequor::memory::MemoryStore; $($scenario),+);
         #[cfg(feature = "sqlite")]
         on_store!(sqlite: sequor::sqlite::SqliteStore; $($scenario),+);
+        #[cfg(feature = "postgres")]
+        on_store!(postgres: sequor::postgres::PostgresStore; $($scenario),+);
     };
 }
 
@@ -41,6 +43,7 @@ mod conflicts;
 mod connections;
 mod duplicates;
 mod handlers;
+mod hot;
 mod issued;
 mod modes;
 mod neighbours;

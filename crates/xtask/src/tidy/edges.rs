@@ -4,16 +4,27 @@ use super::finding::Finding;
 use super::tree::{Package, Tree};
 
 /// Each crate with the crates of ours it may depend on. Dev-dependencies are free.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("sequor-core", &[]),
     ("sequor-macros", &[]),
     ("sequor-bus", &["sequor-core"]),
     ("sequor-memory", &["sequor-core"]),
     ("sequor-sqlite", &["sequor-core"]),
+    ("sequor-postgres", &["sequor-core"]),
     ("sequor-conformance", &["sequor-core"]),
     ("sequor-testkit", &["sequor-core", "sequor-bus"]),
     ("sequor-testserver", &[]),
-    ("sequor", &["sequor-core", "sequor-bus", "sequor-macros", "sequor-memory", "sequor-sqlite"]),
+    (
+        "sequor",
+        &[
+            "sequor-core",
+            "sequor-bus",
+            "sequor-macros",
+            "sequor-memory",
+            "sequor-sqlite",
+            "sequor-postgres",
+        ],
+    ),
     ("xtask", &["sequor", "sequor-testserver"]),
 ];
 
@@ -22,7 +33,7 @@ const EXAMPLE: &[&str] = &["sequor", "sequor-testkit"];
 
 /// Where the family of a foreign crate (`tokio`, `tokio-util`, …) may or may not appear.
 const FENCES: [(&str, Fence); 3] = [
-    ("sqlx", Fence::OnlyIn(&["sequor-sqlite", "xtask", "examples"])),
+    ("sqlx", Fence::OnlyIn(&["sequor-sqlite", "sequor-postgres", "sequor-testserver", "xtask", "examples"])),
     ("clap", Fence::OnlyIn(&["xtask", "examples"])),
     ("tokio", Fence::NeverIn(&["sequor-core", "sequor-macros"])),
 ];
@@ -162,7 +173,7 @@ mod tests {
     #[test]
     fn sqlx_stays_behind_its_fence() {
         insta::assert_snapshot!(check("crates/sequor-memory/Cargo.toml", &["sqlx-core"]),
-            @"crates/sequor-memory/Cargo.toml:1: sequor-memory may not depend on sqlx-core (sqlx is fenced into sequor-sqlite, xtask, examples)");
+            @"crates/sequor-memory/Cargo.toml:1: sequor-memory may not depend on sqlx-core (sqlx is fenced into sequor-sqlite, sequor-postgres, sequor-testserver, xtask, examples)");
     }
 
     #[test]
