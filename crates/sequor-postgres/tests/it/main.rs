@@ -9,3 +9,6 @@
 mod support;
 
 mod conformance;
+
+mod marks;
+mod neighbours;
