@@ -12,3 +12,4 @@ mod conformance;
 
 mod marks;
 mod neighbours;
+mod walls;
