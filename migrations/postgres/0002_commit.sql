@@ -31,8 +31,8 @@ BEGIN
 END
 $$;
 
--- Refuses to go on where the transaction does not speak for this tenant any more: somebody ended
--- it, or changed the setting.
+-- Refuses to go on where the transaction does not speak for this tenant (NULL: for any in
+-- particular): somebody ended it, or changed the setting.
 CREATE FUNCTION sequor.check_open(tenant uuid) RETURNS void
 LANGUAGE plpgsql STABLE
 AS $$
@@ -156,7 +156,8 @@ BEGIN
 END
 $$;
 
--- Commits a batch: commands (c_), the streams they touch, sorted and each once (s_), what each
+-- Commits a batch: for `speaks_for` in the transaction of a handler, where keys may be claimed
+-- already; for any tenants (NULL) in one of the bus. Commands (c_), the streams they touch, sorted and each once (s_), what each
 -- command does to them (w_), events (e_) and changes of unique values (u_). w_, e_ and u_ name
 -- command and stream by their place, from 1, and come in the order of the commands; a batch has no
 -- key twice. Each command succeeds, is answered by what is remembered under its key, or is refused,
@@ -173,7 +174,7 @@ $$;
 -- partitions (shared, never waited for), keys, streams that exist, streams that do not, unique
 -- values; each sorted. Positions are drawn last, while all of them are held.
 CREATE FUNCTION sequor.commit(
-    wait_ms integer, is_claimed boolean,
+    wait_ms integer, speaks_for uuid, is_claimed boolean,
     c_tenant uuid[], c_partition smallint[], c_command uuid[], c_key text[], c_name text[],
     c_payload text[], c_fingerprint bytea[], c_output text[], c_actor text[],
     c_correlation uuid[], c_causation uuid[], c_recorded_at timestamptz[], c_streams text[],
@@ -225,6 +226,7 @@ DECLARE
     found_version bigint;
 BEGIN
     PERFORM sequor.check_isolation();
+    PERFORM sequor.check_open(speaks_for);
     PERFORM sequor.check_tenant(c_tenant);
     -- At top level, so that no failed block can let go of it: see docs/adr/0009.
     PERFORM pg_advisory_xact_lock_shared(locks.lock_key)

@@ -63,6 +63,7 @@ pub(crate) struct SelfCheck {
 pub async fn install(owner: &PostgresSettings) -> Result<(), OpenError> {
     owner.check()?;
     let mut postgres = owner.server.connect().await.map_err(store_error)?;
+    check_server(&mut postgres).await?;
     let partitions = owner.partitions.to_string();
     create_schema(&mut postgres).await?;
     sqlx::query(include_str!("sql/take_partitions.sql"))
@@ -73,6 +74,24 @@ pub async fn install(owner: &PostgresSettings) -> Result<(), OpenError> {
     // Not `run`: the compiler cannot see that its future is `Send`.
     MIGRATOR.run_direct(None, &mut postgres, false).await.map_err(OpenError::Migrate)?;
     Session { postgres }.close().await;
+    Ok(())
+}
+
+/// Refuses a server or a database that would fail half-way.
+async fn check_server(postgres: &mut PgConnection) -> Result<(), OpenError> {
+    let read = sqlx::query(include_str!("sql/check_server.sql")).fetch_one(postgres).await;
+    let (server_version, encoding) = row::server(&read.map_err(store_error)?)?;
+    fits(server_version, encoding)
+}
+
+fn fits(server_version: u32, encoding: String) -> Result<(), OpenError> {
+    let server = server_version / 10_000;
+    if server < SERVER_VERSION_MIN {
+        return Err(OpenError::ServerTooOld { found: server });
+    }
+    if encoding != "UTF8" {
+        return Err(OpenError::Encoding { found: encoding });
+    }
     Ok(())
 }
 
@@ -115,13 +134,7 @@ async fn self_check(session: &mut Session, connect: &Connect) -> Result<SelfChec
         }
         Err(error) => return Err(store_error(error).into()),
     };
-    let server = check.server_version / 10_000;
-    if server < SERVER_VERSION_MIN {
-        return Err(OpenError::ServerTooOld { found: server });
-    }
-    if check.encoding != "UTF8" {
-        return Err(OpenError::Encoding { found: check.encoding });
-    }
+    fits(check.server_version, check.encoding.clone())?;
     if check.migration < needed {
         return Err(OpenError::NotInstalled { found: check.migration, needed });
     }

@@ -201,20 +201,24 @@ pub(crate) fn holders(row: &PgRow) -> Result<Vec<String>, StoreError> {
 pub(crate) fn self_check(row: &PgRow) -> Result<SelfCheck, StoreError> {
     let columns = Columns { row, place: "store" };
     let partitions: i16 = columns.get(1, "partitions")?;
-    let server_version: i32 = columns.get(2, "server_version")?;
     Ok(SelfCheck {
         epoch: Epoch(columns.get(0, "epoch")?),
         partitions: u16::try_from(partitions)
             .ok()
             .and_then(NonZeroU16::new)
             .ok_or_else(|| columns.damaged("partitions", "is not positive"))?,
-        server_version: u32::try_from(server_version)
-            .map_err(|why| columns.damaged("server_version", why))?,
+        server_version: columns.server_version(2)?,
         encoding: columns.get(3, "encoding")?,
         next_position: columns.get(4, "next_position")?,
         highest_position: columns.get(5, "highest_position")?,
         migration: columns.get(6, "migration")?,
     })
+}
+
+/// Which server this is, such as 150018, and how the database keeps its text.
+pub(crate) fn server(row: &PgRow) -> Result<(u32, String), StoreError> {
+    let columns = Columns { row, place: "the server's settings" };
+    Ok((columns.server_version(0)?, columns.get(1, "server_encoding")?))
 }
 
 /// A partition as its column holds it.
@@ -269,6 +273,11 @@ impl<'r> Columns<'r> {
     fn number(&self, at: usize, column: &str) -> Result<u64, StoreError> {
         let number: i64 = self.get(at, column)?;
         u64::try_from(number).map_err(|_| self.damaged(column, "is negative"))
+    }
+
+    fn server_version(&self, at: usize) -> Result<u32, StoreError> {
+        let number: i32 = self.get(at, "server_version")?;
+        u32::try_from(number).map_err(|why| self.damaged("server_version", why))
     }
 
     /// A place, which the database counts from 1.

@@ -86,7 +86,8 @@ impl PostgresTransaction {
         check(commit)?;
         self.check_tenant(commit.meta.tenant)?;
         let is_claimed = commit.meta.key.as_ref().is_some_and(|key| self.claimed.remove(key));
-        let call = Call { wait: self.store.lock_wait_max(), is_claimed };
+        let (wait, speaks_for) = (self.store.lock_wait_max(), Some(self.tenant));
+        let call = Call { wait, speaks_for, is_claimed };
         let commits = [(commit, self.partition)];
         let judged = call_commit(&commits, call, self.postgres()?).await;
         let judged = judged.map_err(Failure::within_transaction)?.into_iter().next();

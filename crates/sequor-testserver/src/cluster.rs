@@ -18,12 +18,13 @@ use crate::supervised::{Plan, Supervised};
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// Fast for tests: nothing survives a power failure, which no test can have.
-const DEFAULTS: [(&str, &str); 6] = [
+const DEFAULTS: [(&str, &str); 7] = [
     ("fsync", "off"),
     ("full_page_writes", "off"),
     ("synchronous_commit", "on"),
     ("max_connections", "200"),
     ("shared_buffers", "128MB"),
+    ("max_prepared_transactions", "10"),
     ("log_line_prefix", "%m [%p] %d "),
 ];
 
@@ -42,6 +43,7 @@ pub struct Cluster {
     folder: TempDir,
     binaries: Binaries,
     settings: Vec<(String, String)>,
+    environment: Vec<(String, String)>,
     port: u16,
 }
 
@@ -50,6 +52,7 @@ pub struct Cluster {
 pub struct ClusterBuilder {
     binaries: Option<Binaries>,
     settings: Vec<(String, String)>,
+    environment: Vec<(String, String)>,
 }
 
 impl ClusterBuilder {
@@ -67,6 +70,13 @@ impl ClusterBuilder {
         self
     }
 
+    /// Sets a variable in the environment of the server's processes.
+    #[must_use]
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Writes as a production server does (`fsync`, `full_page_writes`): for benchmarks, and for
     /// tests that say what survives a crash. Costs one flush of the disk for each commit.
     #[must_use]
@@ -79,10 +89,11 @@ impl ClusterBuilder {
     /// # Errors
     /// As [`Cluster::start`].
     pub fn start(self) -> Result<Cluster, ServerError> {
-        let binaries = self.binaries.map_or_else(Binaries::find, Ok)?;
+        let Self { binaries, settings, environment } = self;
+        let binaries = binaries.map_or_else(Binaries::find, Ok)?;
         let (account, folder) = Account::with_folder()?;
         let mut cluster =
-            Cluster { server: None, account, folder, binaries, settings: self.settings, port: 0 };
+            Cluster { server: None, account, folder, binaries, settings, environment, port: 0 };
         cluster.make_data()?;
         on_a_free_port(|port| {
             cluster.port = port;
@@ -234,6 +245,7 @@ impl Cluster {
     fn launch(&self) -> Result<Supervised, ServerError> {
         let mut command = Command::new(self.binaries.program("postgres"));
         command.arg("-D").arg(self.data());
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let (port, folder) = (self.port.to_string(), self.folder().display().to_string());
         let ours = [
             ("port", port.as_str()),

@@ -31,7 +31,8 @@ pub(crate) struct Plan<'p> {
     pub(crate) folder: &'p Path,
     /// The signal which ends it at once, such as `QUIT`.
     pub(crate) signal: &'static str,
-    /// The program with its arguments; nothing but these is taken from the command.
+    /// The program with its arguments and what is added to its environment; nothing but these is
+    /// taken from the command.
     pub(crate) command: &'p Command,
 }
 
@@ -59,6 +60,8 @@ impl Supervised {
         let mut shell = plan.account.applied(Command::new("sh"));
         shell.args(["-c", SCRIPT, "supervise"]).arg(plan.folder).arg(plan.signal);
         shell.arg(plan.command.get_program()).args(plan.command.get_args());
+        let added = plan.command.get_envs();
+        shell.envs(added.filter_map(|(name, value)| Some((name, value?))));
         shell.current_dir(plan.folder).process_group(0);
         shell.stdin(Stdio::piped()).stdout(output).stderr(errors);
         let mut shell = shell.spawn().map_err(unusable("start the shell that supervises"))?;

@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use sequor_core::ports::Committed;
 use sequor_core::{
     Commit, Invalid, Name, Partition, Position, Projections, Record, StoreError, StoredEvent,
-    StreamId,
+    StreamId, TenantId,
 };
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -55,6 +55,8 @@ impl Judged {
 pub(crate) struct Call {
     /// How long each lock of somebody else is waited for.
     pub(crate) wait: Duration,
+    /// For whom the transaction of a handler speaks.
+    pub(crate) speaks_for: Option<TenantId>,
     /// Whether the keys were claimed before, in the same transaction.
     pub(crate) is_claimed: bool,
 }
@@ -68,7 +70,7 @@ pub(crate) async fn commit_batch(
     wait: Duration,
     postgres: &mut PgConnection,
 ) -> Result<Vec<Judged>, StoreError> {
-    let call = Call { wait, is_claimed: false };
+    let call = Call { wait, speaks_for: None, is_claimed: false };
     let commits: Vec<(&Commit, Partition)> =
         jobs.iter().map(|job| (&job.commit, job.partition)).collect();
     if jobs.iter().all(|job| job.projections.0.is_empty()) {
@@ -183,6 +185,7 @@ pub(crate) async fn call_commit(
     let streams = rows.streams().to_vec();
     let query = sqlx::query(COMMIT)
         .bind(i32::try_from(call.wait.as_millis()).unwrap_or(i32::MAX))
+        .bind(call.speaks_for.map(|tenant| *tenant.as_uuid()))
         .bind(call.is_claimed);
     let mut all: Vec<Judged> = commits.iter().map(|_| Judged::Blocked).collect();
     let mut found = rows.bind(query).fetch(postgres);

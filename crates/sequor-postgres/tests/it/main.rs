@@ -10,6 +10,8 @@ mod support;
 
 mod conformance;
 
+mod faults;
 mod marks;
 mod neighbours;
+mod opening;
 mod walls;

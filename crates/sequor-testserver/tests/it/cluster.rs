@@ -38,6 +38,16 @@ async fn a_durable_cluster_flushes_and_takes_settings() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_has_the_environment_that_it_was_given() {
+    let cluster = Cluster::builder().environment("SEQUOR_GIVEN", "42").start().unwrap();
+    let sql = "SELECT pg_read_binary_file('/proc/self/environ', 0, 65536)";
+    let own = sqlx::query_scalar::<_, Vec<u8>>(sql);
+    let own = own.fetch_one(&mut connect(&cluster).await).await.unwrap();
+    assert!(own.split(|byte| *byte == 0).any(|variable| variable == b"SEQUOR_GIVEN=42"));
+}
+
 #[tokio::test]
 async fn what_was_committed_survives_an_immediate_stop() {
     let mut cluster = Cluster::start().unwrap();

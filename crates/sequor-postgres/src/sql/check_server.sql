@@ -1,0 +1,2 @@
+-- Whether sequor can be installed here.
+SELECT current_setting('server_version_num')::integer, current_setting('server_encoding');

@@ -1,0 +1,277 @@
+//! What goes wrong on the way: lost answers, cut connections, dropped futures, swallowed errors,
+//! odd settings of the server.
+
+use std::time::Duration;
+
+use sequor_core::ports::{
+    CommitCommand, Committed, HistoryRequest, ReadHistory, Transact, Transaction,
+};
+use sequor_core::{Projections, StoreError};
+use sequor_postgres::{PostgresSettings, PostgresStore};
+use sequor_testserver::{Database, Proxy, server};
+use sqlx::Connection as _;
+use tokio::task::JoinSet;
+
+use crate::support::{
+    BUS, checked, commit, deposit, draft, fresh, installed, key, keyed, open, settings, tenant,
+    with_key,
+};
+
+/// A store behind a proxy.
+async fn proxied(database: &Database) -> (Proxy, PostgresStore) {
+    let proxy = Proxy::start(&server::url()).unwrap();
+    let through = database.role(BUS).host("127.0.0.1").port(proxy.port());
+    let store = PostgresStore::open(PostgresSettings::new(through)).await.unwrap();
+    (proxy, store)
+}
+
+async fn record(store: &PostgresStore, text: &str) -> Option<sequor_core::Record> {
+    let key = key(text);
+    let request = HistoryRequest { tenant: tenant(1), key: Some(&key), stream: None };
+    store.history(request).await.unwrap().record
+}
+
+async fn count(database: &Database, sql: &'static str) -> i64 {
+    sqlx::query_scalar(sql).fetch_one(&mut database.session().await).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_unknown_and_the_key_tells() {
+    let database = installed().await;
+    let (proxy, store) = proxied(&database).await;
+    fresh(commit(&store, deposit("a", 0)).await);
+    proxy.cut_before_answer(1);
+    let lost = commit(&store, keyed("k", "a", 1)).await;
+    assert!(matches!(lost, Err(StoreError::Unknown)), "{lost:?}");
+    match commit(&store, keyed("k", "a", 1)).await {
+        Ok(Committed::Known(_)) => {}
+        other => panic!("it had become true: {other:?}"),
+    }
+    assert_eq!(count(&database, "SELECT count(*) FROM sequor.events").await, 2);
+}
+
+#[tokio::test]
+async fn a_lost_answer_to_a_handlers_commit_is_unknown_and_the_key_tells() {
+    let database = installed().await;
+    let (proxy, store) = proxied(&database).await;
+    let mut transaction = store.begin(tenant(1)).await.unwrap();
+    assert_eq!(transaction.claim(tenant(1), &key("k")).await.unwrap(), None);
+    transaction.write(keyed("k", "a", 0), &Projections::none()).await.unwrap();
+    proxy.cut_before_answer(1);
+    let lost = transaction.commit().await;
+    assert!(matches!(lost, Err(StoreError::Unknown)), "{lost:?}");
+    assert!(record(&store, "k").await.is_some() || record(&store, "k").await.is_some());
+}
+
+#[tokio::test]
+async fn a_cut_before_the_commit_leaves_nothing() {
+    let database = installed().await;
+    let (proxy, store) = proxied(&database).await;
+    let mut transaction = store.begin(tenant(1)).await.unwrap();
+    transaction.write(keyed("k", "a", 0), &Projections::none()).await.unwrap();
+    proxy.cut();
+    let lost = transaction.commit().await;
+    assert!(matches!(lost, Err(StoreError::Unknown)), "{lost:?}");
+    let store = open(&database).await;
+    assert_eq!(record(&store, "k").await, None);
+    fresh(commit(&store, keyed("k", "a", 0)).await);
+}
+
+/// Callers in the midst of a network that fails again and again: each commit is retried with its key
+/// until it is answered, and is there once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn cut_connections_lose_and_double_nothing() {
+    let database = installed().await;
+    let (proxy, store) = proxied(&database).await;
+    let mut callers = JoinSet::new();
+    for caller in 0..16 {
+        let store = store.clone();
+        callers.spawn(async move {
+            let mut troubles = 0;
+            for n in 0..30 {
+                let id = format!("c{caller}");
+                loop {
+                    match commit(&store, keyed(&format!("{id}-{n}"), &id, n)).await {
+                        Ok(_) => break,
+                        Err(StoreError::Unknown | StoreError::Unavailable(_)) => troubles += 1,
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            }
+            troubles
+        });
+    }
+    let mut troubles = 0;
+    while !callers.is_empty() {
+        match tokio::time::timeout(Duration::from_millis(40), callers.join_next()).await {
+            Ok(Some(seen)) => troubles += seen.unwrap(),
+            Ok(None) => break,
+            Err(_) => proxy.cut(),
+        }
+    }
+    assert!(troubles > 0, "the cuts were felt");
+    assert_eq!(count(&database, "SELECT count(*) FROM sequor.events").await, 16 * 30);
+    assert_eq!(count(&database, "SELECT count(*) FROM sequor.idempotency_keys").await, 16 * 30);
+}
+
+/// Case 69: a caller that gives up at any moment leaves no session in a transaction.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn callers_that_give_up_leave_no_transaction_open() {
+    let database = installed().await;
+    let store = open(&database).await;
+    let mut chance = 0x2545_f491_4f6c_dd1d_u64;
+    for n in 0..300 {
+        chance ^= chance << 13;
+        chance ^= chance >> 7;
+        chance ^= chance << 17;
+        let patience = Duration::from_micros(chance % 2_000);
+        let store = store.clone();
+        let call = async move {
+            let mut transaction = store.begin(tenant(1)).await.unwrap();
+            let one = checked(draft(tenant(1), &format!("d{n}"), 0));
+            transaction.write(one, &Projections::none()).await.unwrap();
+            transaction.commit().await.unwrap();
+        };
+        let mut call = Box::pin(call);
+        let gave_up = std::time::Instant::now() + patience;
+        // Polled by hand: timers count in milliseconds.
+        std::future::poll_fn(|context| {
+            if call.as_mut().poll(context).is_ready() || std::time::Instant::now() >= gave_up {
+                return std::task::Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            std::task::Poll::Pending
+        })
+        .await;
+    }
+    for n in 0..100 {
+        fresh(commit(&store, keyed(&format!("k{n}"), "after", n)).await);
+    }
+    let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND state LIKE 'idle in transaction%' AND xact_start < now() - interval '1 second'";
+    assert_eq!(count(&database, open).await, 0);
+    assert_eq!(record(&store, "k99").await.map(|record| record.streams[0].version.get()), Some(100));
+}
+
+#[tokio::test]
+async fn an_error_that_user_code_swallows_commits_nothing() {
+    let database = installed().await;
+    let store = open(&database).await;
+    let mut transaction = store.begin(tenant(1)).await.unwrap();
+    transaction.write(keyed("k", "a", 0), &Projections::none()).await.unwrap();
+    sqlx::query("SELECT 1 / 0").execute(transaction.connection()).await.unwrap_err();
+    assert!(transaction.commit().await.is_err());
+    assert_eq!(record(&store, "k").await, None);
+}
+
+#[tokio::test]
+async fn a_commit_by_user_code_is_noticed() {
+    let database = installed().await;
+    let store = open(&database).await;
+    for sql in ["COMMIT", "ROLLBACK", "ROLLBACK; BEGIN", "COMMIT; BEGIN"] {
+        let mut transaction = store.begin(tenant(1)).await.unwrap();
+        sqlx::raw_sql(sql).execute(transaction.connection()).await.unwrap();
+        let refused = transaction.write(keyed("k", "a", 0), &Projections::none()).await;
+        assert!(refused.is_err(), "{sql}");
+        assert!(transaction.commit().await.is_err(), "{sql}");
+        assert_eq!(record(&store, "k").await, None, "{sql}");
+    }
+}
+
+/// A `begin` of user code is a savepoint of ours.
+#[tokio::test]
+async fn user_code_may_nest_transactions() {
+    let database = installed().await;
+    let store = open(&database).await;
+    let mut transaction = store.begin(tenant(1)).await.unwrap();
+    let mut nested = transaction.connection().begin().await.unwrap();
+    sqlx::query("SELECT 1 / 0").execute(&mut *nested).await.unwrap_err();
+    nested.rollback().await.unwrap();
+    transaction.write(keyed("k", "a", 0), &Projections::none()).await.unwrap();
+    transaction.commit().await.unwrap();
+    assert!(record(&store, "k").await.is_some());
+}
+
+#[tokio::test]
+async fn the_servers_default_isolation_changes_nothing() {
+    let database = installed().await;
+    let set = format!(
+        "ALTER DATABASE {} SET default_transaction_isolation = 'serializable'",
+        database.name()
+    );
+    database.run(&set).await;
+    let store = open(&database).await;
+    let two = open(&database).await;
+    let mut rival = store.begin(tenant(1)).await.unwrap();
+    assert_eq!(rival.claim(tenant(1), &key("k")).await.unwrap(), None);
+    let waiting = tokio::spawn(async move { commit(&two, keyed("k", "b", 0)).await });
+    rival.write(keyed("k", "a", 0), &Projections::none()).await.unwrap();
+    rival.commit().await.unwrap();
+    assert!(matches!(waiting.await.unwrap(), Ok(Committed::Known(_))));
+}
+
+/// States are looked at, never messages: so their language does not matter.
+#[tokio::test]
+async fn the_servers_language_changes_nothing() {
+    let database = installed().await;
+    let set = format!("ALTER DATABASE {} SET lc_messages = 'de_DE.UTF-8'", database.name());
+    let known = sqlx::raw_sql(sqlx::AssertSqlSafe(set)).execute(&mut database.session().await).await;
+    if known.is_err() {
+        println!("not tried: the server does not speak German");
+    }
+    let mut settings = settings(&database);
+    settings.lock_wait_max = Duration::from_millis(50);
+    let store = PostgresStore::open(settings).await.unwrap();
+    let mut rival = open(&database).await.begin(tenant(1)).await.unwrap();
+    assert_eq!(rival.claim(tenant(1), &key("k")).await.unwrap(), None);
+    let busy = commit(&store, checked(with_key(draft(tenant(1), "a", 0), "k"))).await;
+    assert!(matches!(busy, Err(StoreError::Busy)), "{busy:?}");
+}
+
+/// A pool of two, and many handlers: everybody has his turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_small_pool_serves_many_handlers() {
+    let database = installed().await;
+    let mut settings = settings(&database);
+    settings.connections_max = 2;
+    let store = PostgresStore::open(settings).await.unwrap();
+    let mut handlers = JoinSet::new();
+    for n in 0..32 {
+        let store = store.clone();
+        handlers.spawn(async move {
+            let mut transaction = store.begin(tenant(1)).await.unwrap();
+            let text = format!("k{n}");
+            assert_eq!(transaction.claim(tenant(1), &key(&text)).await.unwrap(), None);
+            let one = keyed(&text, &format!("a{n}"), 0);
+            transaction.write(one, &Projections::none()).await.unwrap();
+            transaction.commit().await.unwrap();
+        });
+    }
+    handlers.join_all().await;
+    assert_eq!(count(&database, "SELECT count(*) FROM sequor.events").await, 32);
+}
+
+#[tokio::test]
+async fn a_closed_store_is_unavailable() {
+    let database = installed().await;
+    let store = open(&database).await;
+    fresh(commit(&store, deposit("a", 0)).await);
+    store.close().await;
+    let refused = commit(&store, deposit("a", 1)).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    let refused = store.begin(tenant(1)).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))));
+    let mine = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sequor'
+        AND datname = current_database()";
+    assert_eq!(count(&database, mine).await, 0);
+}
+
+/// A command that was submitted when the store closes is finished.
+#[tokio::test]
+async fn closing_finishes_what_was_submitted() {
+    let database = installed().await;
+    let store = open(&database).await;
+    let submitted = store.submit(keyed("k", "a", 0), &Projections::none()).await.unwrap();
+    store.close().await;
+    assert!(matches!(submitted.await, Ok(Committed::Fresh(_))));
+}
