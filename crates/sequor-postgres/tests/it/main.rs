@@ -14,4 +14,5 @@ mod faults;
 mod marks;
 mod neighbours;
 mod opening;
+mod plans;
 mod walls;
