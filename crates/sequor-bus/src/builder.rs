@@ -203,12 +203,13 @@ impl<S: Store> Builder<S> {
         if self.idempotency.is_some() && !self.tenancy {
             return Err(BuildError::IdempotencyWithoutTenancy);
         }
+        let cache = Arc::new(Cache::new(self.aggregates_cached_max));
         let backing = Arc::new(Backing {
             store: Arc::clone(&self.store),
             projections: Projections(std::mem::take(&mut self.projections).into()),
             limits: self.limits,
-            cache: Cache::new(self.aggregates_cached_max),
-            lanes: Arc::new(Lanes::default()),
+            lanes: Arc::new(Lanes::new(Arc::clone(&cache))),
+            cache,
         });
         let dispatch = Dispatch {
             routes: Routes(std::mem::take(&mut self.routes)),

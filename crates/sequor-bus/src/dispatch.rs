@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use sequor_core::ports::{HistoryRequest, Store};
-use sequor_core::{Disposition, Error, Invalid, Record};
+use sequor_core::{Disposition, Error, Invalid, Record, StoreError};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 use tracing::Instrument as _;
 
 use crate::envelope::Envelope;
 use crate::error::{Halt, is_refusal, of_reading};
+use crate::lanes::Turn;
 use crate::middleware::End;
 use crate::reply::Reply;
-use crate::repo::{Backing, Repo};
+use crate::repo::{Backing, Repo, Speculation};
 use crate::retry::{Retry, Tries};
 use crate::route::Routes;
 use crate::service::Inner;
@@ -74,12 +75,31 @@ impl<S: Store> End for Alone<'_, S> {
 impl<S: Store> Alone<'_, S> {
     async fn attempt(&self, envelope: &Envelope, tries: Tries) -> Result<Reply, Halt> {
         let Inner { dispatch, .. } = self.0;
-        let route = dispatch.routes.find(envelope.name())?;
-        if route.needs_transaction() || tries.conflicts >= OPTIMISTIC_TRIES {
+        let Some(stream) = dispatch.routes.find(envelope.name())?.decided_by(envelope)? else {
             return self.in_transaction(envelope).await;
+        };
+        if tries.falls > 0 && envelope.meta.key.is_some() {
+            // Among those who fell are replays, and they would make others fall.
+            let known = self.record(envelope).await?;
+            known.map_or(Ok(()), |record| Err(Halt::Known(Box::new(record))))?;
         }
-        let mut repo = Repo::speculative(&dispatch.backing, envelope, tries)?;
+        let turn = dispatch.backing.lanes.enter(stream).await;
+        if tries.conflicts >= OPTIMISTIC_TRIES {
+            return self.in_turn(envelope, turn).await;
+        }
+        let trusts_cache = envelope.options.if_version.is_none();
+        let speculation = Speculation::begin(turn, tries, trusts_cache).await;
+        let mut repo = Repo::speculative(&dispatch.backing, envelope, speculation)?;
         dispatch.step(envelope, &mut repo).await
+    }
+
+    /// A decider in a transaction. What is under way may hang on an earlier try of this command, so
+    /// it goes first.
+    async fn in_turn(&self, envelope: &Envelope, turn: Turn) -> Result<Reply, Halt> {
+        if !turn.is_clear().await {
+            return Err(StoreError::Busy.into());
+        }
+        self.in_transaction(envelope).await
     }
 
     /// The command and what it issues, in one transaction. It has come through the chain already;
@@ -213,6 +233,7 @@ impl<'a, S: Store> Together<'a, S> {
 fn answer(halt: Halt, envelope: &Envelope) -> Result<Reply, Error> {
     match halt {
         Halt::Known(record) => Ok(Reply::replayed(Arc::new(*record))),
+        Halt::Fell => Err(StoreError::Busy.for_command(envelope.command_id())),
         Halt::Store(error) => Err(error.for_command(envelope.command_id())),
         Halt::Transient(error) | Halt::Failed(error) => Err(error),
     }

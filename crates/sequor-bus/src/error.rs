@@ -8,6 +8,9 @@ use uuid::Uuid;
 pub(crate) enum Halt {
     /// The key is known: its record answers.
     Known(Box<Record>),
+    /// What was decided on did not become true, or not only that: decide again, it counts as no
+    /// try.
+    Fell,
     /// The store did not do its work.
     Store(StoreError),
     /// An error behind which the store did not do its work; loading and deciding again may help.
@@ -21,7 +24,7 @@ impl Halt {
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Known(_) => false,
-            Self::Transient(_) => true,
+            Self::Fell | Self::Transient(_) => true,
             Self::Store(error) => error.is_transient(),
             Self::Failed(error) => matches!(error, Error::Conflict { .. }),
         }
@@ -30,7 +33,7 @@ impl Halt {
     /// Whether somebody else has changed the aggregate.
     pub(crate) fn is_conflict(&self) -> bool {
         match self {
-            Self::Known(_) => false,
+            Self::Known(_) | Self::Fell => false,
             Self::Store(error) => matches!(error, StoreError::Conflict { .. }),
             Self::Transient(error) | Self::Failed(error) => matches!(error, Error::Conflict { .. }),
         }

@@ -5,6 +5,7 @@ mod backing;
 mod commit;
 mod entity;
 mod load;
+mod speculation;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,11 +21,10 @@ use sequor_core::{
 pub(crate) use backing::Backing;
 use entity::Entities;
 pub use entity::Ref;
+pub(crate) use speculation::Speculation;
 
 use crate::envelope::{Envelope, Options};
 use crate::error::{Halt, RepoError};
-use crate::lanes::Turn;
-use crate::retry::Tries;
 use crate::route::ServiceId;
 
 /// The unit of work of a command: loads aggregates, takes in what happens to them, and makes all
@@ -52,23 +52,11 @@ pub struct Repo<S: Store> {
 
 /// What a unit of work stands on.
 enum Ground<S: Store> {
-    /// Nothing yet: a decider decides first, and its commit is one step.
-    Speculative {
-        /// What the tries before this one have met.
-        tries: Tries,
-        /// Whether a cached aggregate will do.
-        cached: bool,
-        /// The turn among rivals for the aggregate.
-        turn: Option<Turn>,
-    },
+    /// Nothing that is certain: a decider decides first, and its commit is one step. `None` once it
+    /// was submitted.
+    Speculative(Option<Speculation>),
     /// An open transaction.
     Transaction(S::Transaction),
-}
-
-impl<S: Store> Ground<S> {
-    /// Nothing to stand on any more.
-    const SPENT: Self =
-        Self::Speculative { tries: Tries { retries: 0, conflicts: 0 }, cached: false, turn: None };
 }
 
 impl<S: Store> Repo<S> {
@@ -76,10 +64,9 @@ impl<S: Store> Repo<S> {
     pub(crate) fn speculative(
         backing: &Arc<Backing<S>>,
         envelope: &Envelope,
-        tries: Tries,
+        speculation: Speculation,
     ) -> Result<Self, Invalid> {
-        let cached = tries.retries == 0 && envelope.options.if_version.is_none();
-        let ground = Ground::Speculative { tries, cached, turn: None };
+        let ground = Ground::Speculative(Some(speculation));
         Ok(Self::on(backing, envelope.command_meta()?, ground))
     }
 
@@ -137,7 +124,7 @@ impl<S: Store> Repo<S> {
     pub fn connection(&mut self) -> Result<&mut S::Connection, RepoError> {
         match &mut self.ground {
             Ground::Transaction(transaction) => Ok(transaction.connection()),
-            Ground::Speculative { .. } => Err(RepoError::without_transaction()),
+            Ground::Speculative(_) => Err(RepoError::without_transaction()),
         }
     }
 
@@ -159,7 +146,7 @@ impl<S: Store> Repo<S> {
     ) -> RepoError {
         let error = match &self.ground {
             Ground::Transaction(transaction) => transaction.own_rows_failed(error.into()),
-            Ground::Speculative { .. } => return RepoError::without_transaction(),
+            Ground::Speculative(_) => return RepoError::without_transaction(),
         };
         self.transient |= error.is_transient();
         RepoError::from(error)

@@ -40,13 +40,19 @@ impl Retry {
         if names_version { Self::OFF } else { *self }
     }
 
-    /// Pauses after a conflict or a busy store, or gives back what cannot be tried again.
+    /// Pauses after a conflict or a busy store, or gives back what cannot be tried again. Who fell
+    /// with somebody else decides again at once.
     pub(crate) async fn pause_after(
         &self,
         halt: Halt,
         tries: &mut Tries,
         envelope: &Envelope,
     ) -> Result<(), Halt> {
+        if matches!(halt, Halt::Fell) {
+            tries.falls += 1;
+            tracing::debug!(falls = tries.falls, "what was decided on came to nothing");
+            return Ok(());
+        }
         if !halt.is_transient() || tries.retries >= self.retries_max {
             return Err(halt);
         }
@@ -80,6 +86,20 @@ pub(crate) struct Tries {
     pub(crate) retries: u32,
     /// How many of them followed a conflict, not a busy store.
     pub(crate) conflicts: u32,
+    /// How often what was decided on did not become true. Those are no tries: nobody was in the
+    /// way.
+    pub(crate) falls: u32,
+}
+
+/// How often a decider may fall with those before it. From then on it waits until nothing is under
+/// way, so that it cannot fall again.
+const FALLS_MAX: u32 = 3;
+
+impl Tries {
+    /// Whether the next try must not stand on anything that may come to nothing.
+    pub(crate) fn want_certainty(self) -> bool {
+        self.conflicts > 0 || self.falls >= FALLS_MAX
+    }
 }
 
 impl Default for Retry {

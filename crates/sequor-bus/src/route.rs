@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sequor_core::ports::Store;
-use sequor_core::{Command, Invalid, Json};
+use sequor_core::{Command, Invalid, Json, StreamId};
 
 pub(crate) use decider::DeciderRoute;
 pub use handler::Handler;
@@ -22,8 +22,9 @@ use crate::repo::Repo;
 /// What handles a command, without its types.
 #[async_trait]
 pub(crate) trait Route<S: Store>: Send + Sync {
-    /// Whether it works in an open transaction.
-    fn needs_transaction(&self) -> bool;
+    /// The aggregate that decides a command; `None` for a handler, which works in an open
+    /// transaction.
+    fn decided_by(&self, envelope: &Envelope) -> Result<Option<StreamId>, Invalid>;
 
     /// Decides or handles the command in a unit of work, and gives its output.
     async fn run(&self, envelope: &Envelope, repo: &mut Repo<S>) -> Result<Json, Halt>;

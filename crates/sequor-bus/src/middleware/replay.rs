@@ -32,6 +32,9 @@ impl Judge {
                 OnReuse::NoOp => Ok(reply),
             };
         }
+        if record.state == RecordState::Expired {
+            return Err(Error::KeyExpired { command_id: record.command_id });
+        }
         match envelope.options.mode.unwrap_or(self.settings.mode) {
             Mode::Strict => Err(replay(&record)),
             Mode::Output if may_see_output => Ok(reply.with_output()),

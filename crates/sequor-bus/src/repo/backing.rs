@@ -15,7 +15,7 @@ pub(crate) struct Backing<S: Store> {
     pub(crate) store: Arc<S>,
     pub(crate) projections: Projections<S::Connection>,
     pub(crate) limits: Limits,
-    pub(crate) cache: Cache,
+    pub(crate) cache: Arc<Cache>,
     pub(crate) lanes: Arc<Lanes>,
 }
 
@@ -26,7 +26,7 @@ impl<S: Store> Backing<S> {
         if let StoreError::Conflict { stream, expected, actual } = error
             && actual < expected
         {
-            self.cache.forget(stream);
+            self.cache.forget_beyond(stream, *actual);
         }
     }
 

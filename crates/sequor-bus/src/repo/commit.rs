@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use sequor_core::commit::{CommitDraft, StreamDraft};
-use sequor_core::ports::{Committed, Store, Transaction};
-use sequor_core::{Commit, Invalid, Json, Record, Version};
+use sequor_core::ports::{Committed, Store, Submitted, Transaction};
+use sequor_core::{Commit, Error, Invalid, Json, Record, StoreError};
 
-use super::{Backing, Ground, Repo};
+use super::{Backing, Ground, Repo, Speculation};
 use crate::envelope::Envelope;
 use crate::error::Halt;
+use crate::lanes::Link;
 
 impl<S: Store> Repo<S> {
     /// Makes a command true: alone, in one step, or as part of the open transaction, which becomes
@@ -18,41 +19,69 @@ impl<S: Store> Repo<S> {
         envelope: &Envelope,
         output: Json,
     ) -> Result<Arc<Record>, Halt> {
-        let commit = self.draft(envelope, output)?;
-        let next: Vec<Version> = commit.streams.iter().map(|write| write.next).collect();
-        let Backing { store, projections, .. } = &*self.backing;
-        let record = match &mut self.ground {
-            Ground::Speculative { .. } => {
-                let committed = store.commit(commit, projections).await;
-                match committed.inspect_err(|error| self.backing.forget_if_behind(error))? {
-                    Committed::Fresh(record) => record,
-                    Committed::Known(record) => return Err(Halt::Known(Box::new(record))),
-                }
-            }
-            Ground::Transaction(transaction) => {
-                let record = commit.record(None);
-                let written = transaction.write(commit, projections).await;
-                written.inspect_err(|error| self.backing.forget_if_behind(error))?;
-                record
+        let commit = match self.draft(envelope, output) {
+            Ok(commit) => commit,
+            Err(invalid) => {
+                self.become_certain().await?;
+                return Err(invalid.into());
             }
         };
-        self.entities.written(next);
-        if let Ground::Speculative { .. } = self.ground {
-            self.remember();
-        }
+        let record = match &mut self.ground {
+            Ground::Speculative(speculation) => {
+                let speculation = speculation.take();
+                self.submit(commit, speculation.ok_or_else(committed_twice)?).await?
+            }
+            Ground::Transaction(_) => self.write(commit).await?,
+        };
         Ok(Arc::new(record))
     }
 
-    /// Makes everything true that was written into the open transaction.
-    pub(crate) async fn finish(mut self) -> Result<Vec<Record>, Halt> {
-        match std::mem::replace(&mut self.ground, Ground::SPENT) {
-            Ground::Speculative { .. } => Ok(Vec::new()),
-            Ground::Transaction(transaction) => {
-                let records = transaction.commit().await?;
-                self.remember();
-                Ok(records)
+    /// Gives a commit its place, lets the next one decide, and waits for the answer.
+    async fn submit(
+        &mut self,
+        mut commit: Commit,
+        mut speculation: Speculation,
+    ) -> Result<Record, Halt> {
+        let after = speculation.after()?;
+        commit.streams.iter_mut().for_each(|write| write.after = after);
+        self.entities.written(&commit);
+        let left = self.entities.changed().next().map(|(_, entry)| entry);
+        let link = Link::of(commit.meta.command_id);
+        let Backing { store, projections, .. } = &*self.backing;
+        speculation.submits();
+        let submitted = store.submit(commit, projections).await;
+        let submitted = submitted.unwrap_or_else(|error| Submitted::ready(Err(error)));
+        match speculation.submitted(submitted, link, left).await {
+            Ok(Committed::Fresh(record)) => Ok(record),
+            Ok(Committed::Known(record)) => Err(Halt::Known(Box::new(record))),
+            Err(StoreError::Conflict { .. }) if after.is_some() => Err(Halt::Fell),
+            Err(error) => {
+                self.backing.forget_if_behind(&error);
+                Err(error.into())
             }
         }
+    }
+
+    async fn write(&mut self, commit: Commit) -> Result<Record, Halt> {
+        let Ground::Transaction(transaction) = &mut self.ground else {
+            return Err(committed_twice());
+        };
+        let record = commit.record(None);
+        self.entities.written(&commit);
+        let written = transaction.write(commit, &self.backing.projections).await;
+        written.inspect_err(|error| self.backing.forget_if_behind(error))?;
+        Ok(record)
+    }
+
+    /// Makes everything true that was written into the open transaction.
+    pub(crate) async fn finish(self) -> Result<Vec<Record>, Halt> {
+        let Self { ground: Ground::Transaction(transaction), entities, backing, .. } = self else {
+            return Ok(Vec::new());
+        };
+        let records = transaction.commit().await?;
+        // What was committed is the newest state; keep it.
+        entities.changed().for_each(|(stream, entry)| backing.cache.put(stream, entry));
+        Ok(records)
     }
 
     fn draft(&mut self, envelope: &Envelope, output: Json) -> Result<Commit, Invalid> {
@@ -73,9 +102,8 @@ impl<S: Store> Repo<S> {
         };
         draft.check(&self.backing.limits)
     }
+}
 
-    /// What was committed is the newest state; keep it.
-    fn remember(&self) {
-        self.entities.changed().for_each(|(stream, entry)| self.backing.cache.put(stream, entry));
-    }
+fn committed_twice() -> Halt {
+    Halt::Failed(Error::Corrupt { what: "a decider's command was committed twice".into() })
 }

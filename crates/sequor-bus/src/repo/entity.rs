@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use sequor_core::commit::StreamDraft;
-use sequor_core::{Aggregate, StreamId, UniqueChange, Version};
+use sequor_core::{Aggregate, Commit, StreamId, UniqueChange, Version};
 
 use crate::cache::Entry;
 
@@ -136,13 +136,12 @@ impl Entities {
         self.0.iter().enumerate().filter(|(_, entity)| entity.in_commit).map(part)
     }
 
-    /// The draft's aggregates, in the order of their streams, are now at these versions; the next
-    /// commit starts from there.
-    pub(super) fn written(&mut self, next: Vec<Version>) {
+    /// The commit's aggregates are now at the versions after it; the next commit starts from there.
+    pub(super) fn written(&mut self, commit: &Commit) {
         let mut written: Vec<&mut Entity> = self.0.iter_mut().filter(|one| one.in_commit).collect();
         written.sort_by(|one, two| one.stream.cmp(&two.stream));
-        for (entity, version) in written.into_iter().zip(next) {
-            entity.version = version;
+        for (entity, write) in written.into_iter().zip(&commit.streams) {
+            entity.version = write.next;
             entity.in_commit = false;
             entity.unique.clear();
         }

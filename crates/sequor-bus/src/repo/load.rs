@@ -23,23 +23,46 @@ impl<S: Store> Repo<S> {
         if let Some(known) = self.entities.find(&stream) {
             return known.ok_or_else(|| of_two_types(&stream));
         }
-        self.take_turn(&stream).await;
-        let (mut version, mut state) = self.backing.cache.get::<A>(&stream).unwrap_or_default();
-        if version == Version::NONE || !self.trusts_cache() {
+        let (mut version, mut state, will_do) = self.newest::<A>(&stream);
+        self.unchecked = will_do;
+        if !will_do {
             let History { record, events } = self.history(&stream, version, key).await?;
             self.known = record;
             if let Some(last) = events.last() {
                 (version, state) = (last.version, self.advance(&stream, state, &events)?);
             }
-        } else {
-            self.unchecked = true;
+            if let Ground::Speculative(Some(speculation)) = &self.ground {
+                speculation.has_asked_store();
+            }
         }
         Ok(self.entities.add(stream, version, state))
     }
 
-    /// Loads what has happened since to an aggregate that came from the cache, and looks the key
-    /// up on the way. Says whether something has.
-    pub(crate) async fn catch_up<A: Aggregate>(
+    /// Makes sure of what a refusal stands on: waits until it has become true, then loads what has
+    /// happened since, and looks the key up on the way. Says whether something has.
+    pub(crate) async fn ascertain<A: Aggregate>(
+        &mut self,
+        aggregate: Ref<A>,
+        key: Option<&IdempotencyKey>,
+    ) -> Result<bool, Halt> {
+        self.become_certain().await?;
+        Ok(self.catch_up(aggregate, key).await?)
+    }
+
+    /// Waits until what was decided on has become true; halts where it has come to nothing.
+    pub(crate) async fn become_certain(&mut self) -> Result<(), Halt> {
+        match &mut self.ground {
+            Ground::Speculative(Some(speculation)) => speculation.become_certain().await,
+            Ground::Speculative(None) | Ground::Transaction(_) => Ok(()),
+        }
+    }
+
+    /// Whether the aggregate is as it will be if all goes well, not as it is.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        matches!(&self.ground, Ground::Speculative(Some(one)) if one.is_uncertain())
+    }
+
+    async fn catch_up<A: Aggregate>(
         &mut self,
         aggregate: Ref<A>,
         key: Option<&IdempotencyKey>,
@@ -78,21 +101,17 @@ impl<S: Store> Repo<S> {
         Ok(())
     }
 
-    async fn take_turn(&mut self, stream: &StreamId) {
-        if let Ground::Speculative { tries, turn, .. } = &mut self.ground
-            && turn.is_none()
-        {
-            let lanes = &self.backing.lanes;
-            *turn = match tries.conflicts {
-                0 => lanes.enter_if_open(stream).await,
-                _ => Some(lanes.enter(stream).await),
-            };
+    /// The newest state that we know of, and whether it will do. A decider's commit finds out when it
+    /// is behind; a handler's SQL would not.
+    fn newest<A: Aggregate>(&mut self, stream: &StreamId) -> (Version, Arc<A>, bool) {
+        let cached = self.backing.cache.get::<A>(stream);
+        match &mut self.ground {
+            Ground::Speculative(Some(speculation)) => speculation.newest(cached),
+            Ground::Speculative(None) | Ground::Transaction(_) => {
+                let (version, state) = cached.unwrap_or_default();
+                (version, state, false)
+            }
         }
-    }
-
-    /// A cached state may be behind. A decider's commit finds out, a handler's SQL would not.
-    fn trusts_cache(&self) -> bool {
-        matches!(self.ground, Ground::Speculative { cached: true, .. })
     }
 
     /// Advances a state by what has happened since, and keeps it for the commands to come.
@@ -120,7 +139,7 @@ impl<S: Store> Repo<S> {
         let tenant = self.meta.tenant;
         let request = HistoryRequest { tenant, key, stream: Some((stream, after)) };
         match &mut self.ground {
-            Ground::Speculative { .. } => self.backing.store.history(request).await,
+            Ground::Speculative(_) => self.backing.store.history(request).await,
             Ground::Transaction(transaction) => transaction.history(request).await,
         }
     }

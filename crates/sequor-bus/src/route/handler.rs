@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use async_trait::async_trait;
 use sequor_core::ports::Store;
-use sequor_core::{Command, Error, Invalid, Json};
+use sequor_core::{Command, Error, Invalid, Json, StreamId};
 
 use super::{Route, encode_output};
 use crate::envelope::Envelope;
@@ -63,8 +63,8 @@ pub(crate) struct HandlerRoute<H, C>(pub(crate) H, pub(crate) PhantomData<fn() -
 
 #[async_trait]
 impl<S: Store, C: Command, H: Handler<C, S>> Route<S> for HandlerRoute<H, C> {
-    fn needs_transaction(&self) -> bool {
-        true
+    fn decided_by(&self, _: &Envelope) -> Result<Option<StreamId>, Invalid> {
+        Ok(None)
     }
 
     async fn run(&self, envelope: &Envelope, repo: &mut Repo<S>) -> Result<Json, Halt> {

@@ -28,12 +28,11 @@ on_every_store!(
 );
 
 async fn two_decisions_on_one_version_are_both_made_in_the_end<H: Home>(store: Watched<H>) {
-    let bank = bank(&store).build().unwrap();
-    open(&bank, &["a"]).await;
+    let banks = [(), ()].map(|()| bank(&store).build().unwrap());
+    open(&banks[0], &["a"]).await;
     store.watch.close_gate(Door::Commit);
     let mut running = JoinSet::new();
-    for amount in [1, 2] {
-        let bank = bank.clone();
+    for (bank, amount) in banks.clone().into_iter().zip([1, 2]) {
         running.spawn(async move { bank.execute(deposit("a", amount), meta()).await });
     }
     store.watch.at_gate(2).await;
@@ -41,16 +40,15 @@ async fn two_decisions_on_one_version_are_both_made_in_the_end<H: Home>(store: W
     store.watch.open_gate();
     assert!(running.join_all().await.into_iter().all(|answer| answer.unwrap().is_executed()));
     assert_eq!(store.watch.calls(Door::Commit) - before, 1, "one of the two is tried again");
-    assert_eq!(cents(&bank, "a").await, 3);
+    assert_eq!(cents(&banks[0], "a").await, 3);
 }
 
 async fn without_retries_a_conflict_reaches_the_caller<H: Home>(store: Watched<H>) {
-    let bank = bank(&store).retry(Retry::OFF).build().unwrap();
-    open(&bank, &["a"]).await;
+    let banks = [(), ()].map(|()| bank(&store).retry(Retry::OFF).build().unwrap());
+    open(&banks[0], &["a"]).await;
     store.watch.close_gate(Door::Commit);
     let mut running = JoinSet::new();
-    for amount in [1, 2] {
-        let bank = bank.clone();
+    for (bank, amount) in banks.into_iter().zip([1, 2]) {
         running.spawn(async move { bank.execute(deposit("a", amount), meta()).await });
     }
     store.watch.at_gate(2).await;

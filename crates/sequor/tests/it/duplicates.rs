@@ -201,7 +201,7 @@ async fn followers_of_a_rejected_leader_are_rejected_each_on_its_own<H: Home>(st
 async fn two_requests_under_one_key_at_once_run_one_of_them<H: Home>(store: Watched<H>) {
     let bank = bank(&store).build().unwrap();
     open(&bank, &["a"]).await;
-    store.watch.close_gate(Door::Commit);
+    store.watch.close_gate(Door::Answer);
     let mut running = JoinSet::new();
     for request in 0..10 {
         let bank = bank.clone();
