@@ -136,6 +136,30 @@ CREATE TABLE sequor.idempotency_keys (
 -- How the reaper finds what is oldest. Grows at its right end only.
 CREATE INDEX idempotency_keys_by_age ON sequor.idempotency_keys (claimed_at);
 
+-- How long keys are kept, and how far they were archived. One row.
+CREATE TABLE sequor.retention (
+    id smallint NOT NULL PRIMARY KEY CHECK (id = 1),
+    -- The guarantee: no key is archived before it is so old.
+    keep interval NOT NULL CHECK (keep > interval '0'),
+    -- No key that was claimed later than this was archived; NULL when none was.
+    archived_to timestamptz
+);
+
+INSERT INTO sequor.retention (id, keep) VALUES (1, interval '90 days');
+
+-- Keys past their retention: a retry under one of them is told so, and does not run. Written by the
+-- reaper, by the month in which it ran; a month is exported, and then dropped as a whole. A key may
+-- stand in several months, which is why uniqueness is no matter here.
+CREATE TABLE sequor.idempotency_keys_archive (
+    tenant_id uuid NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    command_id uuid NOT NULL,
+    claimed_at timestamptz NOT NULL,
+    archived_at timestamptz NOT NULL DEFAULT clock_timestamp()
+) PARTITION BY RANGE (archived_at);
+
+CREATE INDEX idempotency_keys_archive_by_key ON sequor.idempotency_keys_archive (tenant_id, key);
+
 -- Values that one aggregate of a tenant holds at a time. Written by the commit; one row a value
 -- that is held now.
 CREATE TABLE sequor.unique_keys (
@@ -148,6 +172,48 @@ CREATE TABLE sequor.unique_keys (
 );
 
 CREATE INDEX unique_keys_by_holder ON sequor.unique_keys (tenant_id, aggregate, aggregate_id);
+
+-- What follows is written by parts that are yet to come; it is here, so that what they add to a
+-- commit is part of its design.
+
+-- The state of an aggregate as of a version, so that a long stream need not be folded from its
+-- beginning. One row an aggregate at most, replaced by the next one.
+CREATE TABLE sequor.snapshots (
+    tenant_id uuid NOT NULL,
+    aggregate text COLLATE "C" NOT NULL,
+    aggregate_id text COLLATE "C" NOT NULL,
+    version bigint NOT NULL CHECK (version > 0),
+    -- Of the state's shape: a changed shape falls back to events.
+    fingerprint bytea NOT NULL,
+    state bytea NOT NULL,
+    taken_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, aggregate, aggregate_id)
+);
+
+-- Messages that left with a command, until they are delivered. One row a message.
+CREATE TABLE sequor.outbox (
+    tenant_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    partition smallint NOT NULL,
+    position bigint NOT NULL,
+    command_id uuid NOT NULL,
+    topic text COLLATE "C" NOT NULL,
+    -- What keeps messages in order: the stream.
+    message_key text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    payload json NOT NULL,
+    headers json NOT NULL,
+    PRIMARY KEY (tenant_id, message_id)
+);
+
+-- How far a projection has come in a partition. One row each.
+CREATE TABLE sequor.checkpoints (
+    projection text COLLATE "C" NOT NULL,
+    projection_version integer NOT NULL,
+    partition smallint NOT NULL,
+    position bigint NOT NULL CHECK (position >= 0),
+    PRIMARY KEY (projection, projection_version, partition)
+);
 
 -- The tenant that this transaction speaks for, or NULL. Set for the transaction only; a pooled
 -- connection shows the empty string afterwards.
@@ -162,7 +228,8 @@ DECLARE
     walled text;
 BEGIN
     FOREACH walled IN ARRAY ARRAY[
-        'commands', 'events', 'streams', 'idempotency_keys', 'unique_keys'
+        'commands', 'events', 'streams', 'idempotency_keys', 'idempotency_keys_archive',
+        'unique_keys', 'snapshots', 'outbox'
     ] LOOP
         EXECUTE format('ALTER TABLE sequor.%I ENABLE ROW LEVEL SECURITY', walled);
         EXECUTE format(
@@ -178,7 +245,7 @@ END
 $$;
 
 GRANT USAGE ON SCHEMA sequor TO sequor_app, sequor_system;
-GRANT SELECT ON sequor.store, sequor.partitions TO sequor_app, sequor_system;
+GRANT SELECT ON sequor.store, sequor.partitions, sequor.retention TO sequor_app, sequor_system;
 
 -- Builds the same wall around a table of the user's own that has a column `tenant_id`, and lets
 -- handlers and projections write it: `SELECT sequor.wall('balances');` once, by its owner.
@@ -198,6 +265,9 @@ BEGIN
     EXECUTE format('GRANT SELECT ON %s TO sequor_system', walled);
 END
 $$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA sequor FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sequor.tenant(), sequor.wall(regclass) TO PUBLIC;
 
 -- Who installs may also run a bus, where it has the right to say so.
 DO $$

@@ -43,6 +43,50 @@ BEGIN
 END
 $$;
 
+-- Whether a key tells by itself that it is too young to have been archived: a UUIDv7 carries the
+-- time at which it was made. Clocks of callers may be ahead by a week.
+CREATE FUNCTION sequor.is_young(key text, archived_to timestamptz) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN key ~ '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'
+    AND ('x' || substr(key, 1, 8) || substr(key, 10, 4))::bit(48)::bigint
+        > extract(epoch FROM archived_to + interval '7 days') * 1000;
+
+-- The command under an archived key; NULL when the key is not archived. Costs nothing as long as
+-- nothing was archived, and little for keys that tell their age.
+CREATE FUNCTION sequor.archived(tenant uuid, wanted text) RETURNS uuid
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    archived_to timestamptz := (SELECT r.archived_to FROM sequor.retention AS r WHERE r.id = 1);
+BEGIN
+    IF archived_to IS NULL OR sequor.is_young(wanted, archived_to) THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT archive.command_id FROM sequor.idempotency_keys_archive AS archive
+        WHERE archive.tenant_id = tenant AND archive.key = wanted
+        LIMIT 1
+    );
+END
+$$;
+
+-- What is remembered of a command whose key is archived: its record, in state 2.
+CREATE FUNCTION sequor.expired_record(tenant uuid, expired uuid)
+RETURNS TABLE (
+    command_id uuid, name text, fingerprint bytea, actor text, recorded_at timestamptz,
+    streams text, output text, "position" bigint, state smallint, lease_until timestamptz,
+    fence bigint
+)
+LANGUAGE sql STABLE
+AS $$
+    SELECT
+        command.command_id, command.name, command.fingerprint, command.actor, command.recorded_at,
+        command.streams::text, command.output::text, command.position, 2::smallint,
+        NULL::timestamptz, NULL::bigint
+    FROM sequor.commands AS command
+    WHERE command.tenant_id = tenant AND command.command_id = expired
+$$;
+
 -- Claims a key for this transaction, or answers with what is remembered under it. Waits at most so
 -- long for a rival that has claimed it and not ended yet (55P03 then).
 CREATE FUNCTION sequor.claim(wait_ms integer, tenant uuid, wanted text)
@@ -59,6 +103,7 @@ AS $$
 DECLARE
     waits_before text := current_setting('lock_timeout');
     is_fresh boolean;
+    expired uuid;
 BEGIN
     PERFORM sequor.check_isolation();
     PERFORM sequor.check_tenant(ARRAY[tenant]);
@@ -69,6 +114,11 @@ BEGIN
     is_fresh := FOUND;
     PERFORM set_config('lock_timeout', waits_before, true);
     IF is_fresh THEN
+        expired := sequor.archived(tenant, wanted);
+        IF expired IS NOT NULL THEN
+            DELETE FROM sequor.idempotency_keys WHERE tenant_id = tenant AND key = wanted;
+            RETURN QUERY SELECT * FROM sequor.expired_record(tenant, expired);
+        END IF;
         RETURN;
     END IF;
     -- A statement of its own, hence a snapshot that sees the winner.
@@ -120,6 +170,8 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
+DECLARE
+    expired uuid;
 BEGIN
     PERFORM sequor.check_tenant(ARRAY[tenant]);
     IF wanted IS NOT NULL THEN
@@ -135,6 +187,17 @@ BEGIN
         WHERE known.tenant_id = tenant AND known.key = wanted
             AND known.command_id <> '00000000-0000-0000-0000-000000000000';
         IF FOUND THEN
+            RETURN;
+        END IF;
+        expired := sequor.archived(tenant, wanted);
+        IF expired IS NOT NULL THEN
+            RETURN QUERY
+            SELECT
+                false, record.command_id, record.name, record.fingerprint, record.actor,
+                record.recorded_at, record.streams, record.output, record.position, record.state,
+                record.lease_until, record.fence, NULL::bigint, NULL::integer, NULL::text,
+                NULL::uuid, NULL::uuid
+            FROM sequor.expired_record(tenant, expired) AS record;
             RETURN;
         END IF;
     END IF;
@@ -169,6 +232,7 @@ $$;
 --           2  a stream (by its place) has moved on: its version is `actual`
 --           3  a value is taken: scope, value and holder
 --           4  somebody else held a lock for too long
+--           5  its key is archived: the record, in state 2
 --
 -- Order of locks, the same in every process, so that none wait for each other in a circle:
 -- partitions (shared, never waited for), keys, streams that exist, streams that do not, unique
@@ -214,6 +278,12 @@ DECLARE
     is_blocked boolean := false;
     may_change boolean := true;
     refusals jsonb[];
+    ignored text;
+    changed boolean := false;
+    vain boolean := false;
+    maker uuid;
+    archived_to timestamptz;
+    expired uuid[] := array_fill(NULL::uuid, ARRAY[commands]);
     e_position bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(e_command)]);
     c_position bigint[] := array_fill(NULL::bigint, ARRAY[commands]);
     first_write integer;
@@ -225,16 +295,17 @@ DECLARE
     j integer;
     found_version bigint;
 BEGIN
-    PERFORM sequor.check_isolation();
-    PERFORM sequor.check_open(speaks_for);
-    PERFORM sequor.check_tenant(c_tenant);
+    -- Calls are assigned, not performed: an assignment needs no plan of its own.
+    ignored := sequor.check_isolation();
+    ignored := sequor.check_open(speaks_for);
+    ignored := sequor.check_tenant(c_tenant);
     -- At top level, so that no failed block can let go of it: see docs/adr/0009.
     PERFORM pg_advisory_xact_lock_shared(locks.lock_key)
     FROM (
         SELECT lock_key FROM sequor.partitions WHERE partition = ANY (c_partition)
         ORDER BY partition
     ) AS locks;
-    PERFORM set_config('lock_timeout', wait_ms::text, true);
+    ignored := set_config('lock_timeout', wait_ms::text, true);
 
     -- Keys. A claim waits for a rival that has not ended; who finds a record loses.
     IF keyed > 0 AND NOT is_claimed THEN
@@ -262,23 +333,56 @@ BEGIN
         IF is_blocked THEN
             verdicts := sequor.claim_one_by_one(wait_ms, c_tenant, c_key, c_command);
         END IF;
+        -- A statement of its own behind the claims, hence a snapshot that sees what was archived
+        -- while they waited.
+        SELECT r.archived_to INTO archived_to FROM sequor.retention AS r WHERE r.id = 1;
+        IF archived_to IS NOT NULL THEN
+            FOR i IN 1..commands LOOP
+                IF verdicts[i] = 0 AND c_key[i] IS NOT NULL
+                    AND NOT sequor.is_young(c_key[i], archived_to)
+                THEN
+                    expired[i] := sequor.archived(c_tenant[i], c_key[i]);
+                    IF expired[i] IS NOT NULL THEN
+                        verdicts[i] := 5;
+                    END IF;
+                END IF;
+            END LOOP;
+        END IF;
     END IF;
 
     -- Streams: their rows are locked, and so are the places of those that do not exist.
     IF cardinality(s_id) > 0 THEN
         is_blocked := false;
+        stored := array_fill(NULL::bigint, ARRAY[cardinality(s_id)]);
+        stored_by := array_fill(NULL::uuid, ARRAY[cardinality(s_id)]);
         BEGIN
-            SELECT locked.stored, locked.stored_by INTO stored, stored_by
-            FROM sequor.lock_streams(
-                s_tenant, s_aggregate, s_id, c_command, w_command, w_stream, w_next, false
-            ) AS locked;
+            FOR i, found_version, maker IN
+                SELECT s.place, stream.version, stream.command_id
+                FROM unnest(s_tenant, s_aggregate, s_id)
+                    WITH ORDINALITY AS s (tenant, aggregate, id, place)
+                JOIN sequor.streams AS stream
+                    ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+                    AND stream.aggregate_id = s.id
+                ORDER BY s.place
+                FOR UPDATE OF stream
+            LOOP
+                stored[i] := found_version;
+                stored_by[i] := maker;
+            END LOOP;
+            IF array_position(stored, NULL) IS NOT NULL THEN
+                SELECT made.stored, made.stored_by INTO stored, stored_by
+                FROM sequor.make_streams(
+                    s_tenant, s_aggregate, s_id, c_command, w_command, w_stream, w_next, stored,
+                    stored_by
+                ) AS made;
+            END IF;
         EXCEPTION WHEN lock_not_available THEN
             is_blocked := true;
         END;
         IF is_blocked THEN
             SELECT locked.stored, locked.stored_by INTO stored, stored_by
-            FROM sequor.lock_streams(
-                s_tenant, s_aggregate, s_id, c_command, w_command, w_stream, w_next, true
+            FROM sequor.lock_streams_one_by_one(
+                s_tenant, s_aggregate, s_id, c_command, w_command, w_stream, w_next
             ) AS locked;
         END IF;
         -- A row that was just made stands for a stream without events.
@@ -295,12 +399,14 @@ BEGIN
     -- Unique values: a lock on each that may change hands.
     IF changes > 0 THEN
         BEGIN
-            PERFORM sequor.lock_values(s_tenant, s_aggregate, s_id, u_stream, u_kind, u_scope, u_value);
+            ignored := sequor.lock_values(
+                s_tenant, s_aggregate, s_id, u_stream, u_kind, u_scope, u_value
+            );
         EXCEPTION WHEN lock_not_available THEN
             may_change := false;
         END;
     END IF;
-    PERFORM set_config('lock_timeout', waits_before, true);
+    ignored := set_config('lock_timeout', waits_before, true);
 
     -- Judge in order, each on top of those before it.
     FOR i IN 1..commands LOOP
@@ -353,7 +459,7 @@ BEGIN
     END LOOP;
 
     -- What was claimed by those that are refused is let go of.
-    IF keyed > 0 AND NOT is_claimed AND verdicts && ARRAY[2, 3, 4]::smallint[] THEN
+    IF keyed > 0 AND NOT is_claimed AND verdicts && ARRAY[2, 3, 4, 5]::smallint[] THEN
         DELETE FROM sequor.idempotency_keys AS known
         USING unnest(c_tenant, c_key, c_command, verdicts) AS c (tenant, key, command, verdict)
         WHERE known.tenant_id = c.tenant AND known.key = c.key AND known.command_id = c.command
@@ -368,9 +474,31 @@ BEGIN
             RAISE EXCEPTION 'a command was written whose key is not claimed' USING ERRCODE = 'SQ003';
         END IF;
     END IF;
-    PERFORM sequor.write_versions(
-        s_tenant, s_aggregate, s_id, stored, stored_by, versions, makers
-    );
+
+    -- Versions. A row that was made for a stream without events goes again.
+    FOR i IN 1..coalesce(cardinality(stored), 0) LOOP
+        IF stored[i] < -1 THEN
+            stored[i] := -2 - stored[i];
+            vain := vain OR versions[i] = 0;
+        END IF;
+        changed := changed OR (
+            versions[i] > 0 AND (stored[i] <> versions[i] OR stored_by[i] <> makers[i])
+        );
+    END LOOP;
+    IF changed THEN
+        UPDATE sequor.streams AS stream SET version = s.version, command_id = s.maker
+        FROM unnest(s_tenant, s_aggregate, s_id, stored, stored_by, versions, makers)
+            AS s (tenant, aggregate, id, stored, stored_by, version, maker)
+        WHERE stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+            AND stream.aggregate_id = s.id AND s.version > 0
+            AND (s.stored <> s.version OR s.stored_by <> s.maker);
+    END IF;
+    IF vain THEN
+        DELETE FROM sequor.streams AS stream
+        USING unnest(s_tenant, s_aggregate, s_id, versions) AS s (tenant, aggregate, id, version)
+        WHERE stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+            AND stream.aggregate_id = s.id AND s.version = 0;
+    END IF;
 
     -- Positions, last of all that is locked.
     FOR i IN 1..cardinality(e_command) LOOP
@@ -379,17 +507,19 @@ BEGIN
             c_position[e_command[i]] := e_position[i];
         END IF;
     END LOOP;
-    INSERT INTO sequor.events (
-        tenant_id, aggregate, aggregate_id, version, partition, position, name, schema_version,
-        payload, command_id
+    WITH happened AS (
+        INSERT INTO sequor.events (
+            tenant_id, aggregate, aggregate_id, version, partition, position, name,
+            schema_version, payload, command_id
+        )
+        SELECT
+            s_tenant[e.stream], s_aggregate[e.stream], s_id[e.stream], e.version,
+            c_partition[e.command], e.position, e.name, e.schema_version, e.payload::json,
+            c_command[e.command]
+        FROM unnest(e_command, e_stream, e_version, e_name, e_schema, e_payload, e_position)
+            AS e (command, stream, version, name, schema_version, payload, position)
+        WHERE e.position IS NOT NULL
     )
-    SELECT
-        s_tenant[e.stream], s_aggregate[e.stream], s_id[e.stream], e.version,
-        c_partition[e.command], e.position, e.name, e.schema_version, e.payload::json,
-        c_command[e.command]
-    FROM unnest(e_command, e_stream, e_version, e_name, e_schema, e_payload, e_position)
-        AS e (command, stream, version, name, schema_version, payload, position)
-    WHERE e.position IS NOT NULL;
     INSERT INTO sequor.commands (
         tenant_id, command_id, key, name, payload, fingerprint, output, actor, correlation_id,
         causation_id, recorded_at, streams, position
@@ -411,7 +541,7 @@ BEGIN
         WHILE next_event <= cardinality(e_command) AND e_command[next_event] = i LOOP
             next_event := next_event + 1;
         END LOOP;
-        IF verdicts[i] <> 1 THEN
+        IF verdicts[i] NOT IN (1, 5) THEN
             place := i;
             verdict := verdicts[i];
             positions := e_position[first_event:next_event - 1];
@@ -439,6 +569,15 @@ BEGIN
         LEFT JOIN sequor.commands AS command
             ON command.tenant_id = known.tenant_id AND command.command_id = known.command_id
         WHERE c.verdict = 1;
+    END IF;
+    IF 5 = ANY (verdicts) THEN
+        RETURN QUERY
+        SELECT
+            c.place::integer, 5::smallint, NULL::bigint[], NULL::integer, NULL::bigint, NULL::text,
+            NULL::text, NULL::text, NULL::text, record.*
+        FROM unnest(c_tenant, expired) WITH ORDINALITY AS c (tenant, expired, place)
+        CROSS JOIN LATERAL sequor.expired_record(c.tenant, c.expired) AS record
+        WHERE c.expired IS NOT NULL;
     END IF;
 END
 $$;
@@ -488,14 +627,71 @@ BEGIN
 END
 $$;
 
--- Locks streams, those that exist first, and answers their versions with the commands that made
--- them: -1 for one that somebody else holds (only where `skips`; else a wait that is too long
--- raises 55P03), and -2 - v for a row that was made here with version v, which its stream will have
--- if everything in the batch succeeds.
-CREATE FUNCTION sequor.lock_streams(
+-- After a batch has met a lock: streams that exist are locked where nobody holds them (-1 for the
+-- others), and those that do not are made with a short wait for each.
+CREATE FUNCTION sequor.lock_streams_one_by_one(
     s_tenant uuid[], s_aggregate text[], s_id text[], c_command uuid[], w_command integer[],
-    w_stream integer[], w_next bigint[], skips boolean,
+    w_stream integer[], w_next bigint[],
     OUT stored bigint[], OUT stored_by uuid[]
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    i integer;
+    version bigint;
+    maker uuid;
+BEGIN
+    stored := array_fill(NULL::bigint, ARRAY[cardinality(s_id)]);
+    stored_by := array_fill(NULL::uuid, ARRAY[cardinality(s_id)]);
+    FOR i, version, maker IN
+        SELECT s.place, stream.version, stream.command_id
+        FROM unnest(s_tenant, s_aggregate, s_id)
+            WITH ORDINALITY AS s (tenant, aggregate, id, place)
+        JOIN sequor.streams AS stream
+            ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+            AND stream.aggregate_id = s.id
+        ORDER BY s.place
+        FOR UPDATE OF stream SKIP LOCKED
+    LOOP
+        stored[i] := version;
+        stored_by[i] := maker;
+    END LOOP;
+    -- What is there and was not locked is somebody else's now.
+    FOR i IN
+        SELECT s.place
+        FROM unnest(s_tenant, s_aggregate, s_id, stored)
+            WITH ORDINALITY AS s (tenant, aggregate, id, stored, place)
+        JOIN sequor.streams AS stream
+            ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+            AND stream.aggregate_id = s.id
+        WHERE s.stored IS NULL
+    LOOP
+        stored[i] := -1;
+    END LOOP;
+    PERFORM set_config('lock_timeout', '1', true);
+    FOR i IN 1..cardinality(s_id) LOOP
+        IF stored[i] IS NULL THEN
+            BEGIN
+                SELECT made.stored, made.stored_by INTO stored, stored_by
+                FROM sequor.make_streams(
+                    s_tenant, s_aggregate, s_id, c_command, w_command, w_stream, w_next, stored,
+                    stored_by, i
+                ) AS made;
+            EXCEPTION WHEN lock_not_available THEN
+                stored[i] := -1;
+            END;
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- Makes the rows of streams that do not exist (or of one, by its place), so that nobody else can,
+-- and answers with -2 - v for a row of version v, which its stream will have if everything in the
+-- batch succeeds. Where a rival has made one meanwhile, that one is locked.
+CREATE FUNCTION sequor.make_streams(
+    s_tenant uuid[], s_aggregate text[], s_id text[], c_command uuid[], w_command integer[],
+    w_stream integer[], w_next bigint[], INOUT stored bigint[], INOUT stored_by uuid[],
+    only_place integer DEFAULT NULL
 )
 LANGUAGE plpgsql
 AS $$
@@ -503,146 +699,52 @@ DECLARE
     streams constant integer := cardinality(s_id);
     hoped bigint[] := array_fill(0::bigint, ARRAY[streams]);
     hoped_by uuid[] := array_fill('00000000-0000-0000-0000-000000000000'::uuid, ARRAY[streams]);
-    place integer;
+    made bigint;
+    i integer;
     version bigint;
     maker uuid;
-    i integer;
 BEGIN
-    stored := array_fill(NULL::bigint, ARRAY[streams]);
-    stored_by := array_fill(NULL::uuid, ARRAY[streams]);
-    IF skips THEN
-        FOR place, version, maker IN
-            SELECT s.place, stream.version, stream.command_id
-            FROM unnest(s_tenant, s_aggregate, s_id)
-                WITH ORDINALITY AS s (tenant, aggregate, id, place)
-            JOIN sequor.streams AS stream
-                ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
-                AND stream.aggregate_id = s.id
-            ORDER BY s.place
-            FOR UPDATE OF stream SKIP LOCKED
-        LOOP
-            stored[place] := version;
-            stored_by[place] := maker;
-        END LOOP;
-        -- What is there and was not locked is somebody else's now.
-        FOR place IN
-            SELECT s.place
-            FROM unnest(s_tenant, s_aggregate, s_id, stored)
-                WITH ORDINALITY AS s (tenant, aggregate, id, stored, place)
-            JOIN sequor.streams AS stream
-                ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
-                AND stream.aggregate_id = s.id
-            WHERE s.stored IS NULL
-        LOOP
-            stored[place] := -1;
-        END LOOP;
-    ELSE
-        FOR place, version, maker IN
-            SELECT s.place, stream.version, stream.command_id
-            FROM unnest(s_tenant, s_aggregate, s_id)
-                WITH ORDINALITY AS s (tenant, aggregate, id, place)
-            JOIN sequor.streams AS stream
-                ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
-                AND stream.aggregate_id = s.id
-            ORDER BY s.place
-            FOR UPDATE OF stream
-        LOOP
-            stored[place] := version;
-            stored_by[place] := maker;
-        END LOOP;
-    END IF;
-    IF array_position(stored, NULL) IS NULL THEN
-        RETURN;
-    END IF;
     FOR i IN 1..cardinality(w_stream) LOOP
         hoped[w_stream[i]] := w_next[i];
         hoped_by[w_stream[i]] := c_command[w_command[i]];
     END LOOP;
-    FOR i IN 1..streams LOOP
-        IF stored[i] IS NULL THEN
-            SELECT made.version, made.maker INTO version, maker
-            FROM sequor.lock_new_stream(
-                s_tenant[i], s_aggregate[i], s_id[i], hoped[i], hoped_by[i], skips
-            ) AS made;
-            stored[i] := version;
-            stored_by[i] := maker;
-        END IF;
-    END LOOP;
-END
-$$;
-
--- Makes the row of a stream that does not exist (-2 - its version), or locks the one that a rival
--- has made meanwhile.
-CREATE FUNCTION sequor.lock_new_stream(
-    tenant uuid, aggregate_name text, id text, hoped bigint, hoped_by uuid, skips boolean,
-    OUT version bigint, OUT maker uuid
-)
-LANGUAGE plpgsql
-AS $$
-BEGIN
-    IF skips THEN
-        BEGIN
-            PERFORM set_config('lock_timeout', '1', true);
-            SELECT made.version, made.maker INTO version, maker
-            FROM sequor.lock_new_stream(tenant, aggregate_name, id, hoped, hoped_by, false) AS made;
-        EXCEPTION WHEN lock_not_available THEN
-            version := -1;
-        END;
-        RETURN;
-    END IF;
     INSERT INTO sequor.streams (tenant_id, aggregate, aggregate_id, version, command_id)
-    VALUES (tenant, aggregate_name, id, hoped, hoped_by)
+    SELECT s.tenant, s.aggregate, s.id, s.hoped, s.hoped_by
+    FROM unnest(s_tenant, s_aggregate, s_id, stored, hoped, hoped_by)
+        WITH ORDINALITY AS s (tenant, aggregate, id, stored, hoped, hoped_by, place)
+    WHERE s.stored IS NULL AND (only_place IS NULL OR s.place = only_place)
+    ORDER BY s.place
     ON CONFLICT (tenant_id, aggregate, aggregate_id) DO NOTHING;
-    IF FOUND THEN
-        version := -2 - hoped;
-        maker := hoped_by;
+    GET DIAGNOSTICS made = ROW_COUNT;
+    IF made = cardinality(array_positions(stored, NULL)) THEN
+        FOR i IN 1..streams LOOP
+            IF stored[i] IS NULL THEN
+                stored[i] := -2 - hoped[i];
+                stored_by[i] := hoped_by[i];
+            END IF;
+        END LOOP;
         RETURN;
     END IF;
-    SELECT stream.version, stream.command_id INTO version, maker
-    FROM sequor.streams AS stream
-    WHERE stream.tenant_id = tenant AND stream.aggregate = aggregate_name
-        AND stream.aggregate_id = id
-    FOR UPDATE;
-    -- The rival's row may have gone again; then nobody holds the place, and the caller tries anew.
-    version := coalesce(version, -1);
-END
-$$;
-
--- Brings the rows of the streams to the versions after the batch; a row that was made for a stream
--- without events goes again.
-CREATE FUNCTION sequor.write_versions(
-    s_tenant uuid[], s_aggregate text[], s_id text[], stored bigint[], stored_by uuid[],
-    versions bigint[], makers uuid[]
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
-DECLARE
-    i integer;
-    changed boolean := false;
-    vain boolean := false;
-BEGIN
-    FOR i IN 1..coalesce(cardinality(stored), 0) LOOP
-        IF stored[i] < -1 THEN
-            stored[i] := -2 - stored[i];
-            vain := vain OR versions[i] = 0;
-        END IF;
-        changed := changed OR (
-            versions[i] > 0 AND (stored[i] <> versions[i] OR stored_by[i] <> makers[i])
-        );
+    -- What is there now is ours if a command of ours has made it, else a rival's.
+    FOR i, version, maker IN
+        SELECT s.place, stream.version, stream.command_id
+        FROM unnest(s_tenant, s_aggregate, s_id, stored)
+            WITH ORDINALITY AS s (tenant, aggregate, id, stored, place)
+        JOIN sequor.streams AS stream
+            ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+            AND stream.aggregate_id = s.id
+        WHERE s.stored IS NULL AND (only_place IS NULL OR s.place = only_place)
+        ORDER BY s.place
+        FOR UPDATE OF stream
+    LOOP
+        stored[i] := CASE WHEN maker = hoped_by[i] THEN -2 - version ELSE version END;
+        stored_by[i] := maker;
     END LOOP;
-    IF changed THEN
-        UPDATE sequor.streams AS stream SET version = s.version, command_id = s.maker
-        FROM unnest(s_tenant, s_aggregate, s_id, stored, stored_by, versions, makers)
-            AS s (tenant, aggregate, id, stored, stored_by, version, maker)
-        WHERE stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
-            AND stream.aggregate_id = s.id AND s.version > 0
-            AND (s.stored <> s.version OR s.stored_by <> s.maker);
-    END IF;
-    IF vain THEN
-        DELETE FROM sequor.streams AS stream
-        USING unnest(s_tenant, s_aggregate, s_id, versions) AS s (tenant, aggregate, id, version)
-        WHERE stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
-            AND stream.aggregate_id = s.id AND s.version = 0;
+    -- A rival's row may have gone again: nobody holds the place, and the caller tries anew.
+    IF only_place IS NULL THEN
+        stored := array_replace(stored, NULL, -1::bigint);
+    ELSIF stored[only_place] IS NULL THEN
+        stored[only_place] := -1;
     END IF;
 END
 $$;
@@ -772,3 +874,17 @@ BEGIN
     RETURN taken;
 END
 $$;
+
+REVOKE ALL ON FUNCTION
+    sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid),
+    sequor.is_young(text, timestamptz), sequor.archived(uuid, text),
+    sequor.expired_record(uuid, uuid), sequor.claim(integer, uuid, text),
+    sequor.unclaim(uuid, text), sequor.history(uuid, text, text, text, bigint), sequor.commit,
+    sequor.claim_one_by_one, sequor.lock_streams_one_by_one, sequor.make_streams,
+    sequor.lock_values, sequor.change_values, sequor.taken_value
+    FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid),
+    sequor.claim(integer, uuid, text), sequor.unclaim(uuid, text),
+    sequor.history(uuid, text, text, text, bigint), sequor.commit
+    TO sequor_app;

@@ -98,14 +98,11 @@ BEGIN
 END
 $$;
 
--- Nothing is granted to everybody; the log is the system's.
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA sequor FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sequor.tenant(), sequor.wall(regclass) TO PUBLIC;
-GRANT EXECUTE ON FUNCTION
-    sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid),
-    sequor.claim(integer, uuid, text), sequor.unclaim(uuid, text),
-    sequor.history(uuid, text, text, text, bigint), sequor.commit, sequor.self_check()
-    TO sequor_app;
+REVOKE ALL ON FUNCTION
+    sequor.candidate(smallint), sequor.holders(smallint),
+    sequor.read_log(smallint, bigint, bigint, bigint), sequor.self_check()
+    FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sequor.self_check() TO sequor_app;
 GRANT EXECUTE ON FUNCTION
     sequor.candidate(smallint), sequor.holders(smallint),
     sequor.read_log(smallint, bigint, bigint, bigint)

@@ -1,0 +1,1 @@
+-- Empty: in SQLite there is one writer, so that every visible position lies at or below the mark.

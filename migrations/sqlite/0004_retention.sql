@@ -1,0 +1,1 @@
+-- Empty: in SQLite a key is remembered as long as its file lasts.
