@@ -36,6 +36,9 @@ pub struct Record {
 pub enum RecordState {
     /// Committed: the record shares its transaction with all that followed.
     Completed,
+    /// Its key is past its retention and stands in the archive only: it answers no replay any more,
+    /// and the command does not run again until the archive lets go of it.
+    Expired,
     /// Reserved by an effect that has left the database and is not back yet. No command of this
     /// release makes such a record; the bus answers `InProgress` to one that is there.
     Reserved {

@@ -1,0 +1,207 @@
+//! Keys past their retention: moved to the archive in small batches, exported month by month, dropped.
+
+use std::io::Write;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use sequor_core::{StoreError, Timestamp};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::error::store_error;
+use crate::row;
+use crate::store::PostgresStore;
+
+/// How the reaper works. Checked when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReaperSettings {
+    /// The pause after a pass that has left nothing. Default 1 min, 1 s to 1 day; a longer one lets
+    /// the table of keys grow in the meantime.
+    pub pause: Duration,
+    /// Keys in one transaction at most. Default 1,000, 1 to 100,000; larger ones hold their locks
+    /// longer and are no faster.
+    pub batch_keys_max: u32,
+}
+
+impl Default for ReaperSettings {
+    fn default() -> Self {
+        Self { pause: Duration::from_secs(60), batch_keys_max: 1_000 }
+    }
+}
+
+/// A month of archived keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchiveMonth {
+    /// Such as `2026-11`, by the time of archiving, in UTC.
+    pub month: String,
+    /// How many keys it holds.
+    pub keys: u64,
+    /// Of all its rows, in any order.
+    pub(crate) digest: i64,
+}
+
+/// A month that was written out: what lets it be dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// What it held.
+    pub month: ArchiveMonth,
+    /// SHA-256 of the lines before the last one, in hexadecimal; the last line holds it too.
+    pub sha256: String,
+}
+
+/// A line of an export.
+#[derive(Debug, Serialize)]
+pub(crate) struct ArchivedKey {
+    pub(crate) tenant_id: Uuid,
+    pub(crate) key: String,
+    pub(crate) command_id: Uuid,
+    pub(crate) claimed_at: Timestamp,
+    pub(crate) archived_at: Timestamp,
+}
+
+/// The last line of an export.
+#[derive(Debug, Serialize)]
+struct Trailer<'e> {
+    month: &'e str,
+    keys: u64,
+    sha256: &'e str,
+}
+
+/// How many keys are read at a time.
+const PAGE: i32 = 1_000;
+
+impl PostgresStore {
+    /// Moves one batch of keys that are past their retention to the archive, the oldest first, and
+    /// says how many: fewer than asked for when nothing is left. The retention is the database's
+    /// (`sequor.keep_keys`, 90 days by default), and so is the clock. Several reapers, and commands
+    /// in between, do not wait for each other.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`], also where the role is no member of `sequor_system`.
+    ///
+    /// # Cancellation
+    /// The batch is moved whole, or not at all.
+    pub async fn reap_keys(&self, batch_keys_max: u32) -> Result<u64, StoreError> {
+        let mut loan = self.pool().lend().await?;
+        let reaped = reap(loan.postgres(), batch_keys_max).await;
+        loan.give_back(&reaped);
+        reaped
+    }
+
+    /// Reaps for ever: batch after batch, then a pause. Trouble is logged, and tried again after the
+    /// pause. Run it as a task of one process or of all, and drop it to stop.
+    pub async fn run_reaper(&self, settings: ReaperSettings) {
+        loop {
+            match self.reap_keys(settings.batch_keys_max.max(1)).await {
+                Ok(keys) if keys >= u64::from(settings.batch_keys_max) => continue,
+                Ok(keys) => tracing::debug!(keys, "reaped"),
+                Err(error) => tracing::warn!(%error, "reaping failed; it is tried again"),
+            }
+            tokio::time::sleep(settings.pause).await;
+        }
+    }
+
+    /// The months that are archived, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn archive_months(&self) -> Result<Vec<ArchiveMonth>, StoreError> {
+        let mut loan = self.pool().lend().await?;
+        let months = read_months(loan.postgres()).await;
+        loan.give_back(&months);
+        months
+    }
+
+    /// Writes a month out as JSON lines, by tenant and key, and a last line with their SHA-256.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`], also when `to` cannot be written.
+    pub async fn export_archive_month(
+        &self,
+        month: &ArchiveMonth,
+        to: &mut (impl Write + Send),
+    ) -> Result<Exported, StoreError> {
+        let mut loan = self.pool().lend().await?;
+        let exported = export(loan.postgres(), month, to).await;
+        loan.give_back(&exported);
+        exported
+    }
+
+    /// Drops a month that was exported, if it is over and still holds just that. Afterwards a retry
+    /// under one of its keys runs again.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when the month is not over, or holds something else.
+    pub async fn drop_archive_month(&self, exported: &Exported) -> Result<(), StoreError> {
+        let mut loan = self.pool().lend().await?;
+        let dropped = drop_month(loan.postgres(), &exported.month).await;
+        loan.give_back(&dropped);
+        dropped
+    }
+}
+
+async fn reap(postgres: &mut PgConnection, batch_keys_max: u32) -> Result<u64, StoreError> {
+    let count = i32::try_from(batch_keys_max).unwrap_or(i32::MAX);
+    let reap = sqlx::query(include_str!("sql/reap_keys.sql")).bind(count).fetch_one(postgres).await;
+    row::reaped(&reap.map_err(store_error)?)
+}
+
+async fn read_months(postgres: &mut PgConnection) -> Result<Vec<ArchiveMonth>, StoreError> {
+    let read = sqlx::query(include_str!("sql/archive_months.sql")).fetch_all(postgres).await;
+    read.map_err(store_error)?.iter().map(row::archive_month).collect()
+}
+
+async fn export(
+    postgres: &mut PgConnection,
+    month: &ArchiveMonth,
+    to: &mut (impl Write + Send),
+) -> Result<Exported, StoreError> {
+    let (mut digest, mut keys) = (Sha256::new(), 0);
+    let mut after = (Uuid::nil(), String::new());
+    loop {
+        let page = read_page(postgres, &month.month, &after).await?;
+        let Some(last) = page.last() else { break };
+        after = (last.tenant_id, last.key.clone());
+        for key in &page {
+            let line = line(key)?;
+            digest.update(&line);
+            to.write_all(line.as_bytes()).map_err(StoreError::unavailable)?;
+            keys += 1;
+        }
+    }
+    let sha256: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let trailer = Trailer { month: &month.month, keys, sha256: &sha256 };
+    to.write_all(line(&trailer)?.as_bytes()).map_err(StoreError::unavailable)?;
+    to.flush().map_err(StoreError::unavailable)?;
+    Ok(Exported { month: ArchiveMonth { keys, ..month.clone() }, sha256 })
+}
+
+fn line(of: &impl Serialize) -> Result<String, StoreError> {
+    let json = serde_json::to_string(of).map_err(StoreError::unavailable)?;
+    Ok(json + "\n")
+}
+
+async fn read_page(
+    postgres: &mut PgConnection,
+    month: &str,
+    after: &(Uuid, String),
+) -> Result<Vec<ArchivedKey>, StoreError> {
+    let rows = sqlx::query(include_str!("sql/read_archive.sql"))
+        .bind(month)
+        .bind(after.0)
+        .bind(&after.1)
+        .bind(PAGE)
+        .fetch(postgres);
+    rows.map_err(store_error).and_then(async |row| row::archived_key(&row)).try_collect().await
+}
+
+async fn drop_month(postgres: &mut PgConnection, month: &ArchiveMonth) -> Result<(), StoreError> {
+    let drop = sqlx::query(include_str!("sql/drop_archive_month.sql"))
+        .bind(&month.month)
+        .bind(i64::try_from(month.keys).unwrap_or(i64::MAX))
+        .bind(month.digest);
+    drop.execute(postgres).await.map_err(store_error)?;
+    Ok(())
+}
