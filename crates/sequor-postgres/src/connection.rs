@@ -8,44 +8,42 @@ use sqlx::{ConnectOptions, Connection as _, Executor as _, PgConnection, SqlSafe
 
 use crate::error::store_error;
 use crate::settings::PostgresSettings;
+use crate::statement::{Protocol, Statement};
 
 /// A session.
 pub(crate) struct Session {
     pub(crate) postgres: PgConnection,
+    /// How it is spoken to.
+    pub(crate) protocol: Protocol,
 }
 
 /// How sessions are made.
 #[derive(Clone)]
 pub(crate) struct Connect {
     options: PgConnectOptions,
+    protocol: Protocol,
 }
 
 impl Connect {
     pub(crate) fn new(settings: &PostgresSettings) -> Self {
-        let millis = |time: std::time::Duration| time.as_millis().to_string();
-        let session = [
-            ("default_transaction_isolation", "read committed".to_owned()),
-            ("statement_timeout", millis(settings.statement_time_max)),
-            ("idle_in_transaction_session_timeout", millis(settings.idle_time_max)),
-            // A client that is gone while its statement waits for a lock is noticed.
-            ("client_connection_check_interval", "1000".to_owned()),
-            ("tcp_keepalives_idle", "10".to_owned()),
-            ("tcp_user_timeout", millis(settings.statement_time_max)),
-            // Compiling a plan costs more than any of our statements.
-            ("jit", "off".to_owned()),
-        ];
-        let options = settings.server.clone().options(session);
-        Self { options: options.application_name("sequor").disable_statement_logging() }
+        let (server, protocol) = match settings.pooled {
+            false => (direct(settings), Protocol::Prepared),
+            true => (pooled(settings), Protocol::Simple),
+        };
+        let options = server.application_name("sequor").disable_statement_logging();
+        Self { options, protocol }
     }
 
     /// Opens a session, and prepares what it will be asked for, so that the first call is as short
     /// as the later ones.
     pub(crate) async fn connect(&self, prepare: &[&'static str]) -> Result<Session, StoreError> {
         let mut postgres = self.options.connect().await.map_err(store_error)?;
-        for statement in prepare {
-            (&mut postgres).prepare(statement.into_sql_str()).await.map_err(store_error)?;
+        if self.protocol == Protocol::Prepared {
+            for statement in prepare {
+                (&mut postgres).prepare(statement.into_sql_str()).await.map_err(store_error)?;
+            }
         }
-        Ok(Session { postgres })
+        Ok(Session { postgres, protocol: self.protocol })
     }
 
     /// Whom the server will see.
@@ -54,7 +52,34 @@ impl Connect {
     }
 }
 
+/// A session of the server, which brings its settings along.
+fn direct(settings: &PostgresSettings) -> PgConnectOptions {
+    let millis = |time: std::time::Duration| time.as_millis().to_string();
+    let session = [
+        ("default_transaction_isolation", "read committed".to_owned()),
+        ("statement_timeout", millis(settings.statement_time_max)),
+        ("idle_in_transaction_session_timeout", millis(settings.idle_time_max)),
+        // A client that is gone while its statement waits for a lock is noticed.
+        ("client_connection_check_interval", "1000".to_owned()),
+        ("tcp_keepalives_idle", "10".to_owned()),
+        ("tcp_user_timeout", millis(settings.statement_time_max)),
+        // Compiling a plan costs more than any of our statements.
+        ("jit", "off".to_owned()),
+    ];
+    settings.server.clone().options(session)
+}
+
+/// A session of a pooler: it passes on no settings, and keeps no statement.
+fn pooled(settings: &PostgresSettings) -> PgConnectOptions {
+    settings.server.clone().statement_cache_capacity(0).extra_float_digits(None)
+}
+
 impl Session {
+    /// A statement as this session sends it.
+    pub(crate) fn statement<'q>(&self, sql: &'static str) -> Statement<'q> {
+        Statement::new(sql, self.protocol)
+    }
+
     /// Says goodbye. A session that is only dropped is noticed by the server a little later.
     pub(crate) async fn close(self) {
         if let Err(error) = self.postgres.close().await {

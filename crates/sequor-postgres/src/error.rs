@@ -47,6 +47,17 @@ pub enum OpenError {
         /// Which role.
         role: String,
     },
+    /// Behind a pooler, the role's transactions run at another level than sequor works at.
+    #[error(
+        "role `{role}` works at {found}; run: ALTER ROLE \"{role}\" SET \
+         default_transaction_isolation = 'read committed', and have the pooler reconnect"
+    )]
+    Isolation {
+        /// Which role.
+        role: String,
+        /// At which level.
+        found: String,
+    },
     /// The sequence of positions is behind what is stored, as after a restore of tables alone.
     #[error(
         "the next position would be {next}, but {highest} is stored; run, as the owner: SELECT \
@@ -79,11 +90,15 @@ pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
         "40001" | "40P01" | "55P03" => StoreError::Busy,
         "SQ001" => Invalid::TenantsDiffer.into(),
         // NUL in text, text that is not UTF-8, JSON that jsonb or json cannot hold.
-        "22021" | "22P05" | "22P02" => Invalid::Json { reason: "the database refused it".into() }.into(),
+        "22021" | "22P05" | "22P02" => {
+            Invalid::Json { reason: "the database refused it".into() }.into()
+        }
         // A statement was cancelled or took too long; the role lacks a right; the setting is wrong.
         "57014" | "42501" | "SQ002" => StoreError::unavailable(error),
         // A constraint. The message names it, and never values.
-        _ if state.starts_with("23") => corrupt(format!("a constraint refused what was written: {}", brief(&error))),
+        _ if state.starts_with("23") => {
+            corrupt(format!("a constraint refused what was written: {}", brief(&error)))
+        }
         // Lost connections, shut down, out of something, broken system, timed out transactions.
         _ if is_trouble(&state) => StoreError::unavailable(error),
         // Everything else is a fault of ours or of somebody who changed the tables.
@@ -104,7 +119,12 @@ pub(crate) fn commit_error(error: sqlx::Error) -> StoreError {
 /// Whether the connection is of no use any more after this error.
 pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
     match state(error) {
-        Some(state) => state.starts_with("08") || state.starts_with("57P") || state == "25P03" || state == "25P04",
+        Some(state) => {
+            state.starts_with("08")
+                || state.starts_with("57P")
+                || state == "25P03"
+                || state == "25P04"
+        }
         None => true,
     }
 }
@@ -159,6 +179,10 @@ fn is_trouble(state: &str) -> bool {
         || matches!(state, "25P03" | "25P04" | "25006" | "28000" | "28P01" | "3D000")
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what is no trouble of the connection is a fault of ours, whatever it is called"
+)]
 fn other_error(error: sqlx::Error) -> StoreError {
     match error {
         sqlx::Error::Io(_)

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use sequor_core::ports::{History, HistoryRequest, ReadHistory};
 use sequor_core::{Invalid, StoreError, StoredEvent, StreamId, Version};
-use sqlx::PgConnection;
 
+use crate::connection::Session;
 use crate::error::{corrupt, store_error};
 use crate::row::{self, Kind};
 use crate::store::PostgresStore;
@@ -16,7 +16,7 @@ pub(crate) const HISTORY: &str = include_str!("sql/history.sql");
 impl ReadHistory for PostgresStore {
     async fn history(&self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
         let mut loan = self.pool().lend().await?;
-        let history = read_history(loan.postgres(), request).await;
+        let history = read_history(loan.session(), request).await;
         loan.give_back(&history);
         history
     }
@@ -24,7 +24,7 @@ impl ReadHistory for PostgresStore {
 
 /// Reads on any session: one of the pool, or that of an open transaction.
 pub(crate) async fn read_history(
-    postgres: &mut PgConnection,
+    session: &mut Session,
     request: HistoryRequest<'_>,
 ) -> Result<History, StoreError> {
     if request.stream.is_some_and(|(stream, _)| stream.tenant != request.tenant) {
@@ -34,13 +34,14 @@ pub(crate) async fn read_history(
         return Ok(History::default());
     }
     let after = request.stream.map_or(Version::NONE, |(_, after)| after);
-    let mut rows = sqlx::query(HISTORY)
+    let mut rows = session
+        .statement(HISTORY)
         .bind(request.tenant.as_uuid())
         .bind(request.key.map(|key| key.as_str()))
         .bind(request.stream.map(|(stream, _)| stream.aggregate.as_str()))
         .bind(request.stream.map(|(stream, _)| stream.id.as_str()))
         .bind(i64::try_from(after.get()).unwrap_or(i64::MAX))
-        .fetch(postgres);
+        .fetch(&mut session.postgres);
     let mut history = History::default();
     while let Some(row) = rows.try_next().await.map_err(store_error)? {
         match (row::kind(&row)?, request.stream) {

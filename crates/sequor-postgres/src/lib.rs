@@ -19,9 +19,11 @@ mod transaction;
 mod writer;
 
 mod connection;
+mod literal;
 mod open;
 mod pool;
 mod project;
+mod statement;
 
 mod error;
 mod row;

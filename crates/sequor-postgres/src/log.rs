@@ -6,21 +6,36 @@
 //! snapshot or will never exist. See docs/adr/0009.
 //!
 //! Marks die with the session that took them, so each partition is read by one session of its own.
+//!
+//! Behind a pooler each statement may meet another session of the server, and marks hold there too:
+//! * A candidate is taken by one statement, hence in one session: first the position, then the
+//!   holders, which is the order that counts.
+//! * Positions, locks and virtual transactions belong to the server, not to a session, and a
+//!   transaction lets go of its locks after it has become visible to every snapshot that is taken
+//!   from then on, in whichever session. So holders may be looked at in one, events be read in
+//!   another.
+//! * What a lost session tells otherwise, that the server may be another one now or have forgotten
+//!   what was visible, a pooler hides: it keeps our connection over a failover or a crash. So each
+//!   statement travels with a question for the server's life, in one message and hence in one
+//!   session; another life than before ends the reader as a lost session does. A standby is no life
+//!   to read in: it shows nobody's locks.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
+use futures_util::stream::BoxStream;
 use sequor_core::ports::ReadLog;
 use sequor_core::{Partition, Position, StoreError, StoredEvent};
-use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::connection::{Connect, Session};
 use crate::error::{corrupt, store_error};
 use crate::row;
+use crate::statement::{Protocol, Statement};
 use crate::store::PostgresStore;
 
 /// How far a partition can be read, as one session has found out.
@@ -68,8 +83,15 @@ pub(crate) struct LogReaders {
 /// A session with the marks that it took.
 #[derive(Debug)]
 struct LogReader {
-    session: Session,
+    sight: Sight,
     marks: HashMap<Partition, Mark>,
+}
+
+/// A session, and which life of the server it shows, where that may change behind its back.
+#[derive(Debug)]
+struct Sight {
+    session: Session,
+    life: Option<String>,
 }
 
 impl LogReaders {
@@ -82,8 +104,8 @@ impl LogReaders {
     pub(crate) async fn close(&self) {
         for seat in &self.seats {
             let reader = seat.lock().await.take();
-            if let Some(LogReader { session, .. }) = reader {
-                session.close().await;
+            if let Some(LogReader { sight, .. }) = reader {
+                sight.session.close().await;
             }
         }
     }
@@ -95,17 +117,51 @@ impl LogReaders {
         limit: usize,
     ) -> Result<Read, StoreError> {
         let place = usize::from(partition.get()) % self.seats.len();
-        let mut seat = self.seats.get(place).ok_or_else(|| corrupt("no session reads"))?.lock().await;
+        let mut seat =
+            self.seats.get(place).ok_or_else(|| corrupt("no session reads"))?.lock().await;
         // Taken out, so that a call that is given up half-way does not leave it there.
         let mut reader = match seat.take() {
             Some(reader) => reader,
-            None => LogReader { session: self.connect.connect(&[]).await?, marks: HashMap::new() },
+            None => LogReader::new(self.connect.connect(&[]).await?),
         };
         let read = look(&mut reader, partition, after, limit).await;
         if !matches!(read, Err(StoreError::Unavailable(_))) {
             *seat = Some(reader);
         }
         read
+    }
+}
+
+impl LogReader {
+    fn new(session: Session) -> Self {
+        Self { sight: Sight { session, life: None }, marks: HashMap::new() }
+    }
+}
+
+impl Sight {
+    /// The rows of a statement. [`StoreError::Unavailable`] where another life of the server
+    /// answers than before.
+    async fn ask<'e>(
+        &'e mut self,
+        statement: Statement<'e>,
+    ) -> Result<BoxStream<'e, Result<PgRow, sqlx::Error>>, StoreError> {
+        let Self { session: Session { postgres, protocol }, life } = self;
+        let mut rows = statement.after(include_str!("sql/life.sql")).fetch(postgres);
+        if *protocol == Protocol::Simple {
+            let row = rows.try_next().await.map_err(store_error)?;
+            let now = row::life(&row.ok_or_else(|| corrupt("the server's life is missing"))?)?;
+            let now = now.ok_or_else(|| StoreError::unavailable("the server is a standby"))?;
+            if life.get_or_insert_with(|| now.clone()) != &now {
+                return Err(StoreError::unavailable("the server behind the pooler is another one"));
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The one row of a statement.
+    async fn ask_one(&mut self, statement: Statement<'_>) -> Result<PgRow, StoreError> {
+        let row = self.ask(statement).await?.try_next().await.map_err(store_error)?;
+        row.ok_or_else(|| corrupt("a function has answered nothing"))
     }
 }
 
@@ -147,16 +203,16 @@ async fn look(
     after: Position,
     limit: usize,
 ) -> Result<Read, StoreError> {
-    let LogReader { session: Session { postgres }, marks } = reader;
+    let LogReader { sight, marks } = reader;
     let mark = marks.entry(partition).or_insert(Mark::UNKNOWN);
     if mark.position <= after && mark.candidate.is_some() {
-        look_at_holders(mark, partition, postgres).await?;
+        look_at_holders(mark, partition, sight).await?;
     }
     if mark.position <= after && mark.candidate.is_none() {
-        take_candidate(mark, partition, postgres).await?;
+        take_candidate(mark, partition, sight).await?;
     }
     if mark.position > after {
-        return read_up_to(postgres, partition, after..mark.position, limit).await.map(Read::Events);
+        return read_up_to(sight, partition, after..mark.position, limit).await.map(Read::Events);
     }
     let is_pending = mark.candidate.as_ref().is_some_and(|one| one.position > after);
     Ok(if is_pending { Read::Pending } else { Read::Events(Vec::new()) })
@@ -166,9 +222,9 @@ async fn look(
 async fn take_candidate(
     mark: &mut Mark,
     partition: Partition,
-    postgres: &mut PgConnection,
+    sight: &mut Sight,
 ) -> Result<(), StoreError> {
-    let candidate = read_candidate(postgres, partition).await?;
+    let candidate = read_candidate(sight, partition).await?;
     if candidate.position > mark.position {
         mark.settle(candidate);
     }
@@ -179,9 +235,9 @@ async fn take_candidate(
 async fn look_at_holders(
     mark: &mut Mark,
     partition: Partition,
-    postgres: &mut PgConnection,
+    sight: &mut Sight,
 ) -> Result<(), StoreError> {
-    let now = read_holders(postgres, partition).await?;
+    let now = read_holders(sight, partition).await?;
     if let Some(mut candidate) = mark.candidate.take() {
         candidate.holders.retain(|holder| now.contains(holder));
         mark.settle(candidate);
@@ -189,41 +245,31 @@ async fn look_at_holders(
     Ok(())
 }
 
-async fn read_candidate(
-    postgres: &mut PgConnection,
-    partition: Partition,
-) -> Result<Candidate, StoreError> {
-    let read = sqlx::query(include_str!("sql/read_candidate.sql"))
-        .bind(row::partition_number(partition))
-        .fetch_one(postgres)
-        .await;
-    row::candidate(&read.map_err(store_error)?)
+async fn read_candidate(sight: &mut Sight, partition: Partition) -> Result<Candidate, StoreError> {
+    let read = sight.session.statement(include_str!("sql/read_candidate.sql"));
+    row::candidate(&sight.ask_one(read.bind(row::partition_number(partition))).await?)
 }
 
-async fn read_holders(
-    postgres: &mut PgConnection,
-    partition: Partition,
-) -> Result<Vec<String>, StoreError> {
-    let read = sqlx::query(include_str!("sql/read_holders.sql"))
-        .bind(row::partition_number(partition))
-        .fetch_one(postgres)
-        .await;
-    row::holders(&read.map_err(store_error)?)
+async fn read_holders(sight: &mut Sight, partition: Partition) -> Result<Vec<String>, StoreError> {
+    let read = sight.session.statement(include_str!("sql/read_holders.sql"));
+    row::holders(&sight.ask_one(read.bind(row::partition_number(partition))).await?)
 }
 
 async fn read_up_to(
-    postgres: &mut PgConnection,
+    sight: &mut Sight,
     partition: Partition,
     range: std::ops::Range<Position>,
     limit: usize,
 ) -> Result<Vec<StoredEvent>, StoreError> {
     let number = |position: Position| i64::try_from(position.get()).unwrap_or(i64::MAX);
-    let mut rows = sqlx::query(include_str!("sql/read_after.sql"))
+    let read = sight
+        .session
+        .statement(include_str!("sql/read_after.sql"))
         .bind(row::partition_number(partition))
         .bind(number(range.start))
         .bind(number(range.end))
-        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .fetch(postgres);
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX));
+    let mut rows = sight.ask(read).await?;
     let mut events = Vec::new();
     while let Some(row) = rows.try_next().await.map_err(store_error)? {
         events.push(row::logged_event(&row)?);

@@ -14,7 +14,8 @@ use crate::history::HISTORY;
 use crate::log::LogReaders;
 use crate::pool::Pool;
 use crate::row;
-use crate::settings::PostgresSettings;
+use crate::settings::{PostgresSettings, SettingsError};
+use crate::statement::Protocol;
 use crate::store::StoreParts;
 use crate::transaction::CLAIM;
 use crate::writer::Writers;
@@ -62,6 +63,9 @@ pub(crate) struct SelfCheck {
 /// ```
 pub async fn install(owner: &PostgresSettings) -> Result<(), OpenError> {
     owner.check()?;
+    if owner.pooled {
+        return Err(SettingsError::InstallPooled.into());
+    }
     let mut postgres = owner.server.connect().await.map_err(store_error)?;
     check_server(&mut postgres).await?;
     let partitions = owner.partitions.to_string();
@@ -73,7 +77,7 @@ pub async fn install(owner: &PostgresSettings) -> Result<(), OpenError> {
         .map_err(store_error)?;
     // Not `run`: the compiler cannot see that its future is `Send`.
     MIGRATOR.run_direct(None, &mut postgres, false).await.map_err(OpenError::Migrate)?;
-    Session { postgres }.close().await;
+    Session { postgres, protocol: Protocol::Prepared }.close().await;
     Ok(())
 }
 
@@ -111,8 +115,10 @@ pub(crate) async fn open(settings: PostgresSettings) -> Result<StoreParts, OpenE
     let prepare = &[HISTORY, CLAIM, COMMIT];
     let mut first = connect.connect(&[]).await?;
     let check = self_check(&mut first, &connect).await?;
-    let pool =
-        Pool::new(connect.clone(), prepare, settings.connections_max, settings.wait_max);
+    if settings.pooled {
+        check_isolation(&mut first, &connect).await?;
+    }
+    let pool = Pool::new(connect.clone(), prepare, settings.connections_max, settings.wait_max);
     pool.adopt(first);
     let log_readers = LogReaders::new(connect.clone(), settings.log_readers_max);
     let writers = Writers::new(connect, Arc::clone(&pool), &settings);
@@ -123,7 +129,8 @@ pub(crate) async fn open(settings: PostgresSettings) -> Result<StoreParts, OpenE
 /// Reads what the database says about itself, and refuses what commands would fail on later.
 async fn self_check(session: &mut Session, connect: &Connect) -> Result<SelfCheck, OpenError> {
     let needed = MIGRATOR.iter().map(|migration| migration.version).max().unwrap_or_default();
-    let read = sqlx::query(include_str!("sql/self_check.sql")).fetch_one(&mut session.postgres);
+    let read = session.statement(include_str!("sql/self_check.sql"));
+    let read = read.fetch_one(&mut session.postgres);
     let check = match read.await {
         Ok(row) => row::self_check(&row)?,
         Err(error) if is_not_installed(&error) => {
@@ -143,4 +150,16 @@ async fn self_check(session: &mut Session, connect: &Connect) -> Result<SelfChec
         return Err(OpenError::PositionsBehind { next, highest });
     }
     Ok(check)
+}
+
+/// Refuses what every commit would be refused for. A pooler passes on no settings of ours, so they
+/// are the role's.
+async fn check_isolation(session: &mut Session, connect: &Connect) -> Result<(), OpenError> {
+    let read = session.statement(include_str!("sql/check_isolation.sql"));
+    let row = read.fetch_one(&mut session.postgres).await.map_err(store_error)?;
+    let found = row::isolation(&row)?;
+    if found != "read committed" {
+        return Err(OpenError::Isolation { role: connect.role(), found });
+    }
+    Ok(())
 }

@@ -8,7 +8,7 @@ use sequor_core::{
     Invalid, Json, Name, Partition, Position, Record, RecordState, StoreError, StoredEvent,
     StreamId, StreamVersion, TenantId, Timestamp, Version,
 };
-use sqlx::postgres::PgRow;
+use sqlx::postgres::{PgRow, PgValueFormat};
 use sqlx::{Decode, Postgres, Row, Type};
 
 use crate::error::corrupt;
@@ -113,14 +113,10 @@ fn positions(columns: &Columns<'_>) -> Result<Vec<Position>, StoreError> {
 pub(crate) fn record(row: &PgRow, tenant: TenantId) -> Result<Record, StoreError> {
     let columns = Columns { row, place: "idempotency_keys with its row of commands" };
     let streams: &str = columns.get(STREAMS, "streams")?;
-    let fingerprint: Option<&[u8]> = columns.optional(FINGERPRINT, "fingerprint")?;
     Ok(Record {
         command_id: CommandId(columns.get(COMMAND_ID, "command_id")?),
         command_name: columns.name(NAME, "name")?,
-        fingerprint: fingerprint
-            .map(Fingerprint::from_bytes)
-            .transpose()
-            .map_err(|why| columns.damaged("fingerprint", why))?,
+        fingerprint: columns.fingerprint()?,
         actor: columns.actor()?,
         recorded_at: columns.time(RECORDED_AT, "recorded_at")?,
         streams: stream_versions(streams, tenant).map_err(|why| columns.damaged("streams", why))?,
@@ -221,6 +217,18 @@ pub(crate) fn server(row: &PgRow) -> Result<(u32, String), StoreError> {
     Ok((columns.server_version(0)?, columns.get(1, "server_encoding")?))
 }
 
+/// At which level statements run.
+pub(crate) fn isolation(row: &PgRow) -> Result<String, StoreError> {
+    Columns { row, place: "the server's settings" }.get(0, "default_transaction_isolation")
+}
+
+/// Which life of which server answers; `None` when it only follows another.
+pub(crate) fn life(row: &PgRow) -> Result<Option<String>, StoreError> {
+    let columns = Columns { row, place: "the server's life" };
+    let is_following: bool = columns.get(1, "pg_is_in_recovery")?;
+    Ok(if is_following { None } else { Some(columns.get(0, "life")?) })
+}
+
 /// A partition as its column holds it.
 pub(crate) fn partition_number(partition: Partition) -> i16 {
     // Invariant: there are at most 1,024 partitions.
@@ -294,6 +302,19 @@ impl<'r> Columns<'r> {
     fn aggregate_id(&self, at: usize, column: &str) -> Result<AggregateId, StoreError> {
         let text: &str = self.get(at, column)?;
         AggregateId::new(text).map_err(|why| self.damaged(column, why))
+    }
+
+    /// The driver hands out bytes without copying them only where they did not come as text.
+    fn fingerprint(&self) -> Result<Option<Fingerprint>, StoreError> {
+        let damaged = |why| self.damaged("fingerprint", why);
+        let raw = self.row.try_get_raw(FINGERPRINT);
+        let is_text = raw.is_ok_and(|raw| raw.format() == PgValueFormat::Text);
+        if is_text {
+            let bytes: Option<Vec<u8>> = self.optional(FINGERPRINT, "fingerprint")?;
+            return bytes.map(|bytes| Fingerprint::from_bytes(&bytes)).transpose().map_err(damaged);
+        }
+        let bytes: Option<&[u8]> = self.optional(FINGERPRINT, "fingerprint")?;
+        bytes.map(Fingerprint::from_bytes).transpose().map_err(damaged)
     }
 
     fn actor(&self) -> Result<Option<Actor>, StoreError> {

@@ -24,6 +24,31 @@ pub struct PostgresSettings {
     /// Server, database, role and password. The role must be a member of `sequor_app`, and of
     /// `sequor_system` where the log is read; it should own nothing.
     pub server: PgConnectOptions,
+    /// Whether `server` is a pooler that may give each transaction another session of the server,
+    /// such as PgBouncer in transaction mode. Default false: sequor has its sessions for itself.
+    ///
+    /// Costs: statements travel as text without being prepared, so the server parses each one, and
+    /// what is not ASCII in them takes up to five times its bytes. Round trips stay what they are.
+    ///
+    /// A pooler passes on no settings, so whoever runs the server sets them on the role that logs
+    /// in, and has the pooler reconnect:
+    ///
+    /// ```sql
+    /// ALTER ROLE bus SET default_transaction_isolation = 'read committed'; -- else refused
+    /// ALTER ROLE bus SET statement_timeout = '30s';       -- in place of `statement_time_max`
+    /// ALTER ROLE bus SET idle_in_transaction_session_timeout = '30s'; -- of `idle_time_max`
+    /// ALTER ROLE bus SET client_connection_check_interval = '1s';
+    /// ALTER ROLE bus SET jit = off;                       -- compiling costs more than it gains
+    /// ```
+    ///
+    /// SQL of your own, in handlers and projections, must use `.persistent(false)`, since statements
+    /// that are prepared by name belong to a session. It is in one session until its transaction
+    /// ends, and whatever it sets, opens, locks or listens to there ends with the transaction;
+    /// triggers that are put off until COMMIT run just before. It must not end the transaction
+    /// itself, nor `PREPARE`: that would stay for whoever gets the session next.
+    ///
+    /// [`install`](crate::install) wants the server itself.
+    pub pooled: bool,
     /// How long a call waits for a place in the queue or for a connection, before it answers
     /// `Busy`. Default 5 s, 1 ms to 10 min; longer waits hide slow handlers, shorter ones refuse
     /// bursts.
@@ -77,6 +102,7 @@ impl PostgresSettings {
     pub fn new(server: PgConnectOptions) -> Self {
         Self {
             server,
+            pooled: false,
             wait_max: Duration::from_secs(5),
             lock_wait_max: Duration::from_secs(5),
             batch_wait_max: Duration::from_millis(5),
@@ -162,6 +188,9 @@ pub enum SettingsError {
     /// The address cannot be read.
     #[error("the address is not of the form `postgres://role:password@host:port/database`")]
     Address,
+    /// The tables are installed in one session, and a pooler may give several.
+    #[error("tables are not installed through a pooler; name the server itself")]
+    InstallPooled,
     /// A setting is out of its range.
     #[error("{setting} is {value}; it takes {min} to {max}")]
     OutOfRange {

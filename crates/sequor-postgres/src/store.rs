@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use sequor_core::ports::Store;
 use sequor_core::{Epoch, Partition, StoreError, TenantId};
+use sqlx::AssertSqlSafe;
 
+use crate::connection::Session;
 use crate::error::{OpenError, store_error};
 use crate::log::LogReaders;
 use crate::open;
 use crate::pool::Pool;
 use crate::settings::PostgresSettings;
+use crate::statement::Protocol;
+use crate::transaction::RESET_POOLED;
 use crate::writer::Writers;
 
 /// A store in a PostgreSQL database. Cheap to clone; all clones share their sessions.
@@ -78,9 +82,7 @@ impl PostgresStore {
     /// Dropping the future changes nothing, or all of it.
     pub async fn set_up(&self, sql: &'static str) -> Result<(), StoreError> {
         let mut loan = self.pool().lend().await?;
-        // Several statements in one message are one transaction.
-        let done = sqlx::raw_sql(sql).execute(loan.postgres()).await;
-        let done = done.map(drop).map_err(store_error);
+        let done = run_alone(loan.session(), sql).await;
         loan.give_back(&done);
         done
     }
@@ -147,6 +149,16 @@ impl PostgresStore {
     pub(crate) fn mark_wait_max(&self) -> Duration {
         self.shared.mark_wait_max
     }
+}
+
+/// Several statements in one message are one transaction. Behind a pooler the session is left as it
+/// was, within the same.
+async fn run_alone(session: &mut Session, sql: &'static str) -> Result<(), StoreError> {
+    let sql = match session.protocol {
+        Protocol::Prepared => sqlx::raw_sql(sql),
+        Protocol::Simple => sqlx::raw_sql(AssertSqlSafe(format!("{sql}\n;{RESET_POOLED}"))),
+    };
+    sql.execute(&mut session.postgres).await.map(drop).map_err(store_error)
 }
 
 impl Store for PostgresStore {

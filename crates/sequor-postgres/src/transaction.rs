@@ -15,13 +15,16 @@ use sqlx_core::transaction::TransactionManager;
 
 use crate::commit::batch::{Call, Failure, Judged, call_commit, project_one};
 use crate::commit::check;
+use crate::connection::Session;
 use crate::error::{commit_error, corrupt, store_error, user_error};
 use crate::history::read_history;
 use crate::pool::Loan;
 use crate::row;
+use crate::statement::Protocol;
 use crate::store::PostgresStore;
 
 pub(crate) const CLAIM: &str = include_str!("sql/claim.sql");
+const CHECK_OPEN: &str = include_str!("sql/check_open.sql");
 
 #[async_trait]
 impl Transact for PostgresStore {
@@ -30,7 +33,7 @@ impl Transact for PostgresStore {
 
     async fn begin(&self, tenant: TenantId) -> Result<PostgresTransaction, StoreError> {
         let mut loan = self.pool().lend().await?;
-        let begun = begin(loan.postgres(), Some(tenant)).await;
+        let begun = begin(loan.session(), Some(tenant)).await;
         if let Err(error) = begun {
             loan.give_back(&Err::<(), _>(error.clone()));
             return Err(error);
@@ -69,9 +72,9 @@ pub struct PostgresTransaction {
 }
 
 impl PostgresTransaction {
-    fn postgres(&mut self) -> Result<&mut PgConnection, StoreError> {
+    fn session(&mut self) -> Result<&mut Session, StoreError> {
         let loan = self.loan.as_mut().ok_or_else(|| corrupt("the transaction has ended"))?;
-        Ok(loan.postgres())
+        Ok(loan.session())
     }
 
     fn check_tenant(&self, tenant: TenantId) -> Result<(), StoreError> {
@@ -89,7 +92,7 @@ impl PostgresTransaction {
         let (wait, speaks_for) = (self.store.lock_wait_max(), Some(self.tenant));
         let call = Call { wait, speaks_for, is_claimed };
         let commits = [(commit, self.partition)];
-        let judged = call_commit(&commits, call, self.postgres()?).await;
+        let judged = call_commit(&commits, call, self.session()?).await;
         let judged = judged.map_err(Failure::within_transaction)?.into_iter().next();
         let positions = match judged {
             Some(Judged::Fresh(positions)) => positions,
@@ -101,7 +104,7 @@ impl PostgresTransaction {
         };
         self.is_sure = projections.0.is_empty();
         self.was_shared |= !projections.0.is_empty();
-        project_one(commit, &positions, projections, self.postgres()?).await?;
+        project_one(commit, &positions, projections, &mut self.session()?.postgres).await?;
         Ok(commit.record(positions.last().copied()))
     }
 
@@ -109,15 +112,18 @@ impl PostgresTransaction {
     async fn settle(&mut self) -> Result<(), StoreError> {
         let tenant = self.tenant;
         for key in std::mem::take(&mut self.claimed) {
-            let unclaim = sqlx::query(include_str!("sql/unclaim.sql"))
-                .bind(tenant.as_uuid())
-                .bind(key.as_str());
-            unclaim.execute(self.postgres()?).await.map_err(store_error)?;
+            let session = self.session()?;
+            let unclaim = session.statement(include_str!("sql/unclaim.sql"));
+            let unclaim = unclaim.bind(tenant.as_uuid()).bind(key.as_str());
+            unclaim.execute(&mut session.postgres).await.map_err(store_error)?;
         }
-        if !self.is_sure {
-            check_open(self.postgres()?, tenant).await?;
+        let (is_sure, was_shared) = (self.is_sure, self.was_shared);
+        let session = self.session()?;
+        match session.protocol {
+            Protocol::Prepared if !is_sure => check_open(session, tenant).await,
+            Protocol::Simple if was_shared => leave_clean(session, tenant).await,
+            Protocol::Prepared | Protocol::Simple => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -135,9 +141,9 @@ impl Transaction for PostgresTransaction {
             return Ok(None);
         }
         let wait = i32::try_from(self.store.lock_wait_max().as_millis()).unwrap_or(i32::MAX);
-        let claim =
-            sqlx::query(CLAIM).bind(wait).bind(tenant.as_uuid()).bind(key.as_str());
-        let row = claim.fetch_optional(self.postgres()?).await.map_err(store_error)?;
+        let session = self.session()?;
+        let claim = session.statement(CLAIM).bind(wait).bind(tenant.as_uuid()).bind(key.as_str());
+        let row = claim.fetch_optional(&mut session.postgres).await.map_err(store_error)?;
         match row {
             Some(row) => row::record(&row, tenant).map(Some),
             None => {
@@ -149,7 +155,7 @@ impl Transaction for PostgresTransaction {
 
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
         self.check_tenant(request.tenant)?;
-        read_history(self.postgres()?, request).await
+        read_history(self.session()?, request).await
     }
 
     fn connection(&mut self) -> &mut PgConnection {
@@ -188,7 +194,7 @@ impl Transaction for PostgresTransaction {
         let committing = tokio::spawn(async move {
             self.settle().await?;
             let mut loan = self.loan.take().ok_or_else(|| corrupt("the transaction has ended"))?;
-            let committed = commit(loan.postgres()).await;
+            let committed = commit(loan.session()).await;
             tokio::spawn(clean_up(loan, committed.clone(), self.was_shared));
             committed.map(|()| std::mem::take(&mut self.records))
         });
@@ -202,7 +208,7 @@ impl Drop for PostgresTransaction {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let was_shared = self.was_shared;
         runtime.spawn(async move {
-            let undone = rollback(loan.postgres()).await;
+            let undone = rollback(loan.session(), was_shared).await;
             clean_up(loan, undone, was_shared).await;
         });
     }
@@ -210,53 +216,67 @@ impl Drop for PostgresTransaction {
 
 /// Begins as nobody but `sequor_app`, for a tenant, or for whom [`speak_for`] says later.
 pub(crate) async fn begin(
-    postgres: &mut PgConnection,
+    session: &mut Session,
     tenant: Option<TenantId>,
 ) -> Result<(), StoreError> {
-    let mut sql = concat!(include_str!("sql/begin.sql"), include_str!("sql/take_role.sql")).to_owned();
+    let mut sql =
+        concat!(include_str!("sql/begin.sql"), include_str!("sql/take_role.sql")).to_owned();
     if let Some(tenant) = tenant {
         let take = include_str!("sql/take_tenant.sql");
         sql.push_str(&take.replace("{tenant}", &tenant.as_uuid().to_string()));
     }
     // Nothing in it comes from outside but a UUID, printed by us.
     let begin = AssertSqlSafe(sql).into_sql_str();
-    PgTransactionManager::begin(postgres, Some(begin)).await.map_err(store_error)
+    PgTransactionManager::begin(&mut session.postgres, Some(begin)).await.map_err(store_error)
 }
 
 /// From here on the transaction speaks for this tenant.
-pub(crate) async fn speak_for(
-    postgres: &mut PgConnection,
-    tenant: TenantId,
-) -> Result<(), StoreError> {
-    let take = sqlx::query(include_str!("sql/speak_for.sql")).bind(tenant.as_uuid().to_string());
-    take.execute(postgres).await.map(drop).map_err(store_error)
+pub(crate) async fn speak_for(session: &mut Session, tenant: TenantId) -> Result<(), StoreError> {
+    let take = session.statement(include_str!("sql/speak_for.sql"));
+    let take = take.bind(tenant.as_uuid().to_string());
+    take.execute(&mut session.postgres).await.map_err(store_error)
 }
 
 /// Makes sure that user code has neither ended the transaction nor changed its tenant, and that no
 /// error was swallowed: the server would answer COMMIT with a ROLLBACK, and the driver with success.
-pub(crate) async fn check_open(
-    postgres: &mut PgConnection,
-    tenant: TenantId,
-) -> Result<(), StoreError> {
-    let check = sqlx::query(include_str!("sql/check_open.sql")).bind(tenant.as_uuid());
-    check.execute(postgres).await.map(drop).map_err(store_error)
+pub(crate) async fn check_open(session: &mut Session, tenant: TenantId) -> Result<(), StoreError> {
+    let check = session.statement(CHECK_OPEN).bind(tenant.as_uuid());
+    check.execute(&mut session.postgres).await.map_err(store_error)
+}
+
+/// Behind a pooler: [`check_open`], and takes out of the session what user code may have left in it,
+/// while it is ours: after COMMIT it may be anybody's. What was put off until COMMIT runs before that,
+/// as from here on the transaction speaks for nobody.
+pub(crate) async fn leave_clean(session: &mut Session, tenant: TenantId) -> Result<(), StoreError> {
+    let check = concat!(include_str!("sql/fire_triggers.sql"), include_str!("sql/check_open.sql"));
+    let reset = session.statement(RESET_POOLED).after(check).bind(tenant.as_uuid());
+    reset.execute(&mut session.postgres).await.map_err(store_error)
 }
 
 /// Makes it true. Invariant: the statement before was ours and has succeeded, so the server does
 /// not turn this into a ROLLBACK.
-pub(crate) async fn commit(postgres: &mut PgConnection) -> Result<(), StoreError> {
-    if PgTransactionManager::get_transaction_depth(postgres) != 1 {
+pub(crate) async fn commit(session: &mut Session) -> Result<(), StoreError> {
+    if PgTransactionManager::get_transaction_depth(&session.postgres) != 1 {
         return Err(corrupt("a savepoint was left open at commit; nothing was written"));
     }
-    PgTransactionManager::commit(postgres).await.map_err(commit_error)
+    PgTransactionManager::commit(&mut session.postgres).await.map_err(commit_error)
 }
 
 /// Undoes it.
-pub(crate) async fn rollback(postgres: &mut PgConnection) -> Result<(), StoreError> {
-    while PgTransactionManager::get_transaction_depth(postgres) > 0 {
-        PgTransactionManager::rollback(postgres).await.map_err(StoreError::unavailable)?;
+pub(crate) async fn rollback(session: &mut Session, was_shared: bool) -> Result<(), StoreError> {
+    let is_left_behind = was_shared && session.protocol == Protocol::Simple;
+    loop {
+        let depth = PgTransactionManager::get_transaction_depth(&session.postgres);
+        if depth == 1 && is_left_behind {
+            // What follows is then for the driver's own count only.
+            reset(session, UNDO_POOLED).await?;
+        }
+        if depth == 0 {
+            return Ok(());
+        }
+        let undone = PgTransactionManager::rollback(&mut session.postgres).await;
+        undone.map_err(StoreError::unavailable)?;
     }
-    Ok(())
 }
 
 /// Gives the session back, behind everybody's back: without what user code may have left in it.
@@ -266,11 +286,16 @@ async fn clean_up(mut loan: Loan, ended: Result<(), StoreError>, was_shared: boo
         loan.give_back(&Err::<(), _>(StoreError::Unknown));
         return;
     }
-    let cleaned = match was_shared {
-        true => sqlx::raw_sql(RESET).execute(loan.postgres()).await.map(drop).map_err(store_error),
+    let is_left_behind = was_shared && loan.session().protocol == Protocol::Prepared;
+    let cleaned = match is_left_behind {
+        true => reset(loan.session(), RESET).await,
         false => Ok(()),
     };
     loan.give_back(&cleaned);
+}
+
+async fn reset(session: &mut Session, sql: &'static str) -> Result<(), StoreError> {
+    sqlx::raw_sql(sql).execute(&mut session.postgres).await.map(drop).map_err(store_error)
 }
 
 /// Everything of a session that outlives a transaction, but for our prepared statements.
@@ -282,3 +307,19 @@ const RESET: &str = concat!(
     include_str!("sql/reset_locks.sql"),
     include_str!("sql/reset_tables.sql"),
 );
+
+/// The same in one transaction. A pooler takes what a session says of itself for its client's wish,
+/// hence the last one.
+pub(crate) const RESET_POOLED: &str = concat!(
+    include_str!("sql/reset_cursors.sql"),
+    include_str!("sql/reset_role.sql"),
+    include_str!("sql/reset_settings.sql"),
+    include_str!("sql/reset_channels.sql"),
+    include_str!("sql/reset_locks.sql"),
+    include_str!("sql/reset_tables.sql"),
+    include_str!("sql/take_formats.sql"),
+);
+
+/// A rollback undoes all of that but locks; in one message, hence in one session.
+const UNDO_POOLED: &str =
+    concat!(include_str!("sql/rollback.sql"), include_str!("sql/reset_locks.sql"));

@@ -215,14 +215,18 @@ impl Writers {
                     self.answer_one(one, answers);
                 }
             }
-            Err(error) => jobs.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts)),
+            Err(error) => {
+                jobs.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts))
+            }
         }
     }
 
     fn answer_one(self: &Arc<Self>, job: [Job; 1], answers: Result<Answers, StoreError>) {
         match answers {
             Ok(answers) => self.answer_all(job, answers),
-            Err(error) => job.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts)),
+            Err(error) => {
+                job.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts))
+            }
         }
     }
 
@@ -242,12 +246,13 @@ impl Writers {
             Some(session) => session,
             None => self.connect.connect(&[COMMIT]).await?,
         };
-        let judged = commit_batch(jobs, self.bounds.wait, &mut session.postgres).await;
+        let judged = commit_batch(jobs, self.bounds.wait, &mut session).await;
         self.counts.transaction();
         if !matches!(judged, Err(StoreError::Unavailable(_) | StoreError::Unknown)) {
             seat.session = Some(session);
         }
-        let answer = |(job, judged): (&Job, crate::commit::batch::Judged)| judged.answer(&job.commit);
+        let answer =
+            |(job, judged): (&Job, crate::commit::batch::Judged)| judged.answer(&job.commit);
         Ok(jobs.iter().zip(judged?).map(answer).collect())
     }
 
@@ -267,7 +272,7 @@ impl Writers {
             .map_err(|_| StoreError::unavailable("the store is closed"))?;
         let mut loan = self.pool.lend().await?;
         let jobs = std::slice::from_ref(job);
-        let judged = commit_batch(jobs, lock_wait, loan.postgres()).await;
+        let judged = commit_batch(jobs, lock_wait, loan.session()).await;
         self.counts.transaction();
         loan.give_back(&judged);
         let judged = judged?.into_iter().next();
@@ -303,7 +308,9 @@ impl Queue {
                 break;
             }
             let streams = job.commit.streams.iter().map(|write| &write.stream);
-            let must_wait = streams.clone().any(|stream| self.in_hand.contains(stream) || held.contains(stream));
+            let must_wait = streams
+                .clone()
+                .any(|stream| self.in_hand.contains(stream) || held.contains(stream));
             let meta = &job.commit.meta;
             let key = meta.key.as_ref().map(|key| (meta.tenant, key.clone()));
             if must_wait || key.is_some_and(|key| !keys.insert(key)) {

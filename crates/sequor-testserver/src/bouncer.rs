@@ -24,8 +24,8 @@ const POOL_SIZE: u32 = 4;
 /// A PgBouncer of our own, in transaction pooling mode: each transaction may get another one of four
 /// connections to the server, so nothing of a session may be relied on from one to the next.
 ///
-/// Every client is let in as the user of the server's URL. Dropping it, or the end of this process,
-/// stops it.
+/// Every client is let in as one role, whatever it says and without a password. Dropping it, or the
+/// end of this process, stops it.
 #[derive(Debug)]
 pub struct PgBouncer {
     // Dropped from top to bottom: the process goes before its folder.
@@ -36,13 +36,25 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts it in front of a server: `127.0.0.1:5432`, or a URL with host and port.
+    /// Starts it in front of a server: `127.0.0.1:5432`, or a URL with host and port. Clients are let
+    /// in as the user of the URL.
     ///
     /// # Errors
     /// [`ServerError`]: PgBouncer is not there and cannot be installed, or it does not start.
     pub fn start(server: &str) -> Result<Self, ServerError> {
+        Self::in_front_of(Address::parse(server))
+    }
+
+    /// The same for another role, which the server must let in without a password.
+    ///
+    /// # Errors
+    /// As [`PgBouncer::start`].
+    pub fn start_as(role: &str, server: &str) -> Result<Self, ServerError> {
+        Self::in_front_of(Address { user: role.to_owned(), ..Address::parse(server) })
+    }
+
+    fn in_front_of(server: Address) -> Result<Self, ServerError> {
         let program = install_pgbouncer()?;
-        let server = Address::parse(server);
         let (account, folder) = Account::with_folder()?;
         let file = folder.path().join("pgbouncer.ini");
         let (port, process) = on_a_free_port(|port| {

@@ -15,9 +15,11 @@ use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 
 use super::rows::BatchRows;
+use crate::connection::Session;
 use crate::error::{commit_error, corrupt, store_error};
 use crate::project::project;
 use crate::row::{self, Verdict};
+use crate::statement::Protocol;
 use crate::transaction;
 use crate::writer::Job;
 
@@ -68,24 +70,24 @@ pub(crate) struct Call {
 pub(crate) async fn commit_batch(
     jobs: &[Job],
     wait: Duration,
-    postgres: &mut PgConnection,
+    session: &mut Session,
 ) -> Result<Vec<Judged>, StoreError> {
     let call = Call { wait, speaks_for: None, is_claimed: false };
     let commits: Vec<(&Commit, Partition)> =
         jobs.iter().map(|job| (&job.commit, job.partition)).collect();
     if jobs.iter().all(|job| job.projections.0.is_empty()) {
         // The statement is the whole transaction, so its failure is that of a commit.
-        return call_commit(&commits, call, postgres).await.map_err(Failure::of_commit);
+        return call_commit(&commits, call, session).await.map_err(Failure::of_commit);
     }
-    transaction::begin(postgres, None).await?;
-    let judged = match project_all(jobs, &commits, call, postgres).await {
+    transaction::begin(session, None).await?;
+    let judged = match project_all(jobs, &commits, call, session).await {
         Ok(judged) => judged,
         Err(error) => {
-            transaction::rollback(postgres).await?;
+            transaction::rollback(session, true).await?;
             return Err(error);
         }
     };
-    transaction::commit(postgres).await?;
+    transaction::commit(session).await?;
     Ok(judged)
 }
 
@@ -94,18 +96,25 @@ async fn project_all(
     jobs: &[Job],
     commits: &[(&Commit, Partition)],
     call: Call,
-    postgres: &mut PgConnection,
+    session: &mut Session,
 ) -> Result<Vec<Judged>, StoreError> {
-    let all = call_commit(commits, call, postgres).await.map_err(Failure::within_transaction)?;
+    let all = call_commit(commits, call, session).await.map_err(Failure::within_transaction)?;
+    let mut spoke_for = None;
     for (job, judged) in jobs.iter().zip(&all) {
         let Judged::Fresh(positions) = judged else { continue };
         if job.projections.0.is_empty() || positions.is_empty() {
             continue;
         }
         let tenant = job.commit.meta.tenant;
-        transaction::speak_for(postgres, tenant).await?;
-        project_one(&job.commit, positions, &job.projections, postgres).await?;
-        transaction::check_open(postgres, tenant).await?;
+        transaction::speak_for(session, tenant).await?;
+        project_one(&job.commit, positions, &job.projections, &mut session.postgres).await?;
+        transaction::check_open(session, tenant).await?;
+        spoke_for = Some(tenant);
+    }
+    if let Some(tenant) = spoke_for
+        && session.protocol == Protocol::Simple
+    {
+        transaction::leave_clean(session, tenant).await?;
     }
     Ok(all)
 }
@@ -179,16 +188,17 @@ impl Failure {
 pub(crate) async fn call_commit(
     commits: &[(&Commit, Partition)],
     call: Call,
-    postgres: &mut PgConnection,
+    session: &mut Session,
 ) -> Result<Vec<Judged>, Failure> {
     let rows = BatchRows::of(commits).map_err(Failure::Request)?;
     let streams = rows.streams().to_vec();
-    let query = sqlx::query(COMMIT)
+    let statement = session
+        .statement(COMMIT)
         .bind(i32::try_from(call.wait.as_millis()).unwrap_or(i32::MAX))
         .bind(call.speaks_for.map(|tenant| *tenant.as_uuid()))
         .bind(call.is_claimed);
     let mut all: Vec<Judged> = commits.iter().map(|_| Judged::Blocked).collect();
-    let mut found = rows.bind(query).fetch(postgres);
+    let mut found = rows.bind(statement).fetch(&mut session.postgres);
     while let Some(row) = found.try_next().await.map_err(Failure::Statement)? {
         let place = row::place(&row).map_err(Failure::Answer)?;
         let (Some(slot), Some((commit, _))) = (all.get_mut(place), commits.get(place)) else {

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use sequor_core::{Commit, Invalid, Partition, StreamId, UniqueChange};
-use sqlx::Postgres;
-use sqlx::postgres::PgArguments;
 use uuid::Uuid;
 
 use crate::row;
+use crate::statement::Statement;
 
 /// The columns of a batch. Commands and streams are named by their place, from 1.
 #[derive(Debug, Default)]
@@ -128,16 +127,13 @@ impl<'c> BatchRows<'c> {
         Ok(())
     }
 
-    /// Binds everything to the query, in the order of the function's parameters.
-    pub(crate) fn bind<'q>(
-        self,
-        query: sqlx::query::Query<'q, Postgres, PgArguments>,
-    ) -> sqlx::query::Query<'q, Postgres, PgArguments>
+    /// Binds everything to the statement, in the order of the function's parameters.
+    pub(crate) fn bind<'q>(self, statement: Statement<'q>) -> Statement<'q>
     where
         'c: 'q,
     {
         let Self { commands, streams, writes, events, changes } = self;
-        query
+        statement
             .bind(commands.tenant)
             .bind(commands.partition)
             .bind(commands.id)

@@ -1,0 +1,2 @@
+-- Undoes the transaction.
+ROLLBACK;
