@@ -1,0 +1,162 @@
+//! What is measured, and in which order.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::load::{Figure, Load, Work};
+use crate::peer::System;
+use crate::report::{Report, Row};
+use crate::stage::{Disk, Network, Stage};
+use crate::{Arguments, limit, peers};
+
+const LOADS: [Load; 7] = [
+    Load { work: Work::Create, callers: 1 },
+    Load { work: Work::Create, callers: 8 },
+    Load { work: Work::Create, callers: 32 },
+    Load { work: Work::Deposit, callers: 1 },
+    Load { work: Work::Deposit, callers: 8 },
+    Load { work: Work::Deposit, callers: 32 },
+    Load { work: Work::Hot, callers: 32 },
+];
+
+/// For sequor and the fastest of the others only.
+const CROWD: Load = Load { work: Work::Deposit, callers: 256 };
+
+const READING: &str = "Written by `cargo xtask bench --peers --write`. The same work by each \
+library as its documents show it, through a pool of 8 connections that are not tested before use; \
+client and server share two cores with others, so only the ratios mean something. *Create* opens a \
+new account; *deposit* pays into one of 1,000 accounts, in no order, that have 10 events each; *one \
+hot account* is the same account for all. Each figure is the median of three rounds, in which the \
+systems take turns; each measurement has a fresh copy of the same filled database and a warm-up. A \
+conflict is followed by another try at once, and the caller's time goes on. For each command sequor \
+writes a command row with what a replay answers, an idempotency key, the event with a position in \
+the log, and the version; the others write the event, and es-entity and eventcore a row or two \
+beside it. On PostgreSQL fsync is on.";
+
+/// Measures what was asked for, and prints and writes the tables.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let bench = Bench::new(arguments)?;
+    let mut report = Report::default();
+    let names = bench.postgres.iter().map(|one| format!("* {}: {}.", one.name(), one.about()));
+    report.say("## Beside its peers");
+    report.say(READING);
+    report.say(&names.collect::<Vec<_>>().join("\n"));
+    let runtime = tokio::runtime::Runtime::new()?;
+    for disk in [Disk::Own, Disk::Slow] {
+        runtime.block_on(bench.postgres(disk, &mut report))?;
+    }
+    bench.bar.finish_and_clear();
+    if arguments.write {
+        report.write()?;
+    }
+    Ok(())
+}
+
+struct Bench {
+    postgres: Vec<&'static dyn System>,
+    rounds: usize,
+    duration: Duration,
+    bar: ProgressBar,
+}
+
+impl Bench {
+    fn new(arguments: &Arguments) -> Result<Self> {
+        let wanted = |system: &&&'static dyn System| {
+            let name = system.name();
+            let all = arguments.only.is_empty();
+            all || name == "sequor" || arguments.only.iter().any(|wanted| wanted == name)
+        };
+        let known = |name: &&String| peers::POSTGRES.iter().any(|system| system.name() == *name);
+        let unknown: Vec<&String> = arguments.only.iter().filter(|name| !known(name)).collect();
+        ensure!(unknown.is_empty(), "nobody is called {unknown:?}");
+        let postgres: Vec<_> = peers::POSTGRES.iter().filter(wanted).copied().collect();
+        let (rounds, seconds) = if arguments.quick { (1, 0.25) } else { (3, arguments.seconds) };
+        let style = "  {spinner} {elapsed} of about {duration} {wide_bar} {msg}";
+        // Two disks and two networks; the crowd is two systems more.
+        let steps = 4 * rounds * (LOADS.len() * postgres.len() + 2);
+        let bar = ProgressBar::new(u64::try_from(steps)?)
+            .with_style(ProgressStyle::with_template(style)?);
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Ok(Self { postgres, rounds, duration: Duration::from_secs_f64(seconds), bar })
+    }
+
+    /// Everything on PostgreSQL with one kind of disk.
+    async fn postgres(&self, disk: Disk, report: &mut Report) -> Result<()> {
+        let stage = Stage::start(disk)?;
+        for system in &self.postgres {
+            self.bar.set_message(format!("filling {}", system.name()));
+            stage.fill(*system).await?;
+        }
+        for network in [Network::Direct, Network::Slow] {
+            let mut rows = Vec::new();
+            for load in LOADS {
+                rows.push(self.row(&stage, network, (load, &self.postgres)).await?);
+            }
+            let crowd = fastest_two(&rows, &self.postgres);
+            rows.push(self.row(&stage, network, (CROWD, &crowd)).await?);
+            self.bar.suspend(|| report.add(title(disk, network), &rows));
+            if network == Network::Direct {
+                self.bar.set_message("pgbench");
+                let limits = limit::measure(&stage, self.postgres.first(), self.duration).await;
+                self.bar.suspend(|| match limits {
+                    Ok(limits) => limit::tell(report, &limits, &rows),
+                    Err(error) => eprintln!("no limit: {error:#}"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// One load on each system, who take turns.
+    async fn row(
+        &self,
+        stage: &Stage,
+        network: Network,
+        (load, systems): (Load, &[&'static dyn System]),
+    ) -> Result<Row> {
+        let mut seen: Vec<Vec<Figure>> = vec![Vec::new(); systems.len()];
+        for _ in 0..self.rounds {
+            for (seen, system) in seen.iter_mut().zip(systems) {
+                let what = crate::report::load(load);
+                self.bar.set_message(format!("{}: {what}", system.name()));
+                let accounts = system.open(&stage.copy(*system, network).await?).await?;
+                load.drive(&accounts, self.duration / 4).await?;
+                seen.push(load.drive(&accounts, self.duration).await?);
+                accounts.close().await;
+                self.bar.inc(1);
+            }
+        }
+        let names = systems.iter().map(|system| system.name());
+        Ok(Row { load, figures: names.zip(seen.into_iter().map(median)).collect() })
+    }
+}
+
+fn title(disk: Disk, network: Network) -> &'static str {
+    match (disk, network) {
+        (Disk::Own, Network::Direct) => "PostgreSQL, direct, this machine's disk",
+        (Disk::Own, Network::Slow) => "PostgreSQL, 1 ms a round trip, this machine's disk",
+        (Disk::Slow, Network::Direct) => "PostgreSQL, direct, 1 ms more a flush",
+        (Disk::Slow, Network::Slow) => "PostgreSQL, 1 ms a round trip, 1 ms more a flush",
+    }
+}
+
+/// The first system, and the one that did most deposits for the most callers beside it.
+fn fastest_two(rows: &[Row], systems: &[&'static dyn System]) -> Vec<&'static dyn System> {
+    let deposits = rows.iter().rev().find(|row| row.load.work == Work::Deposit);
+    let others = deposits.into_iter().flat_map(|row| row.figures.iter().skip(1));
+    let best = others.max_by(|one, other| one.1.per_second.total_cmp(&other.1.per_second));
+    let best = best.map(|(name, _)| *name);
+    let is_wanted = |system: &&'static dyn System| Some(system.name()) == best;
+    systems.iter().take(1).chain(systems.iter().filter(|one| is_wanted(one))).copied().collect()
+}
+
+/// The middle one by throughput, with its latencies; conflicts and errors are those of all.
+fn median(mut figures: Vec<Figure>) -> Figure {
+    figures.sort_by(|one, other| one.per_second.total_cmp(&other.per_second));
+    let middle = figures.get(figures.len() / 2).copied().unwrap_or_default();
+    let conflicts = figures.iter().map(|figure| figure.conflicts).sum();
+    let errors = figures.iter().map(|figure| figure.errors).sum();
+    Figure { conflicts, errors, ..middle }
+}

@@ -1,0 +1,105 @@
+//! distributed: aggregates folded from their events at each command, one command at a time for each
+//! by a lock in the process.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use async_trait::async_trait;
+use distributed::{
+    AggregateBuilder as _, AggregateRepository, Entity, PostgresRepository, Queueable as _,
+    QueuedRepository, RepositoryError, sourced,
+};
+use sqlx_09::PgPool;
+use uuid::Uuid;
+
+use crate::peer::{Accounts, Failure, Place, System};
+
+#[derive(Default)]
+struct Account {
+    entity: Entity,
+    cents: u64,
+}
+
+#[sourced(entity, aggregate_type = "account")]
+impl Account {
+    #[event("opened")]
+    fn open(&mut self, id: String) {
+        self.entity.set_id(&id);
+    }
+
+    #[event("deposited")]
+    fn deposit(&mut self, cents: u64) {
+        self.cents += cents;
+    }
+}
+
+struct Bank {
+    accounts: AggregateRepository<QueuedRepository<PostgresRepository>, Account>,
+    pool: PgPool,
+}
+
+impl Bank {
+    async fn commit(&self, account: &mut Account) -> Result<(), Failure> {
+        match self.accounts.commit(account).await {
+            Ok(_) => Ok(()),
+            Err(RepositoryError::ConcurrentWrite { .. }) => Err(Failure::Conflict),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// On PostgreSQL.
+pub(crate) struct OnPostgres;
+
+async fn pool(place: &Place) -> Result<PgPool> {
+    let options = sqlx_09::postgres::PgPoolOptions::new()
+        .max_connections(super::POOL_CONNECTIONS_MAX)
+        .min_connections(super::POOL_CONNECTIONS_MAX)
+        .test_before_acquire(false);
+    Ok(options.connect(&place.url).await?)
+}
+
+#[async_trait]
+impl System for OnPostgres {
+    fn name(&self) -> &'static str {
+        "distributed"
+    }
+
+    fn about(&self) -> &'static str {
+        "distributed 4.12.3: queued repository (a lock in the process for each account), \
+         8 connections; creates without loading"
+    }
+
+    async fn install(&self, place: &Place) -> Result<()> {
+        let pool = pool(place).await?;
+        PostgresRepository::new(pool.clone()).migrate().await?;
+        pool.close().await;
+        Ok(())
+    }
+
+    async fn open(&self, place: &Place) -> Result<Arc<dyn Accounts>> {
+        let pool = pool(place).await?;
+        let accounts = PostgresRepository::new(pool.clone()).queued().aggregate::<Account>();
+        Ok(Arc::new(Bank { accounts, pool }))
+    }
+}
+
+#[async_trait]
+impl Accounts for Bank {
+    async fn create(&self, account: Uuid) -> Result<(), Failure> {
+        let mut opened = Account::default();
+        opened.open(account.to_string())?;
+        self.commit(&mut opened).await
+    }
+
+    async fn deposit(&self, account: Uuid) -> Result<(), Failure> {
+        let account = self.accounts.get(&account.to_string()).await?;
+        let mut account = account.ok_or_else(|| anyhow::anyhow!("not open"))?;
+        account.deposit(1)?;
+        self.commit(&mut account).await
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
+}

@@ -1,0 +1,130 @@
+//! Tables: on the terminal, and in their section of docs/BENCHMARKS.md.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, Table};
+
+use crate::load::{Figure, Load, Work};
+
+/// From here to its end the page is ours; `cargo xtask bench --write` keeps it.
+const MARK: &str = "<!-- peers -->";
+
+/// What was measured under one load: the median of each system, in the order of the systems.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) load: Load,
+    pub(crate) figures: Vec<(&'static str, Figure)>,
+}
+
+/// All that is told of a run, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    text: String,
+}
+
+impl Report {
+    /// Adds a paragraph, and prints it.
+    pub(crate) fn say(&mut self, text: &str) {
+        println!("\n{text}");
+        let _ = write!(self.text, "\n{text}\n");
+    }
+
+    /// Adds the ratios of one condition and then all that was seen, and prints them.
+    pub(crate) fn add(&mut self, title: &str, rows: &[Row]) {
+        self.say(&format!("### {title}"));
+        self.say(&ratios(rows).to_string());
+        self.say(&figures(rows).to_string());
+    }
+
+    /// Puts everything into the page, in place of what was there the last time.
+    pub(crate) fn write(&self) -> Result<()> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/BENCHMARKS.md");
+        let page = std::fs::read_to_string(&path).context("cannot read docs/BENCHMARKS.md")?;
+        let before = page.split(MARK).next().unwrap_or_default().trim_end();
+        let page = format!("{before}\n\n{MARK}\n{}", self.text);
+        std::fs::write(&path, page).context("cannot write docs/BENCHMARKS.md")
+    }
+}
+
+/// How many times as many commands a second sequor has done as each of the others.
+fn ratios(rows: &[Row]) -> Table {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in rows.iter().flat_map(|row| row.figures.iter().skip(1)) {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let head = ["sequor to"].into_iter().chain(names.iter().copied());
+    let body = rows.iter().map(|row| {
+        let ours = row.figures.first().map_or(f64::NAN, |(_, figure)| figure.per_second);
+        let cells = names.iter().map(|wanted| {
+            let theirs = row.figures.iter().find(|(name, _)| name == wanted);
+            theirs.map_or_else(String::new, |(_, theirs)| {
+                format!("{:.2} ×", ours / theirs.per_second)
+            })
+        });
+        [load(row.load)].into_iter().chain(cells).collect()
+    });
+    table(head.collect(), body.collect())
+}
+
+fn figures(rows: &[Row]) -> Table {
+    let head = vec!["what", "system", "commands /s", "p50 ms", "p99 ms", "conflicts", "errors"];
+    let body = rows.iter().flat_map(|row| {
+        row.figures.iter().map(|(name, figure)| {
+            vec![
+                load(row.load),
+                (*name).to_owned(),
+                rate(figure.per_second),
+                millis(figure.p50),
+                millis(figure.p99),
+                figure.conflicts.to_string(),
+                figure.errors.to_string(),
+            ]
+        })
+    });
+    table(head, body.collect())
+}
+
+pub(crate) fn load(load: Load) -> String {
+    let work = match load.work {
+        Work::Create => "create",
+        Work::Deposit => "deposit",
+        Work::Hot => "one hot account",
+    };
+    match load.callers {
+        1 => format!("{work}, 1 caller"),
+        callers => format!("{work}, {callers} callers"),
+    }
+}
+
+/// A table: words to the left, figures to the right.
+pub(crate) fn table(head: Vec<&str>, rows: Vec<Vec<String>>) -> Table {
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN).set_header(head).add_rows(rows);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// A rate, with thousands apart.
+pub(crate) fn rate(per_second: f64) -> String {
+    let digits = format!("{per_second:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn millis(latency: Duration) -> String {
+    format!("{:.2}", latency.as_secs_f64() * 1e3)
+}
