@@ -27,7 +27,10 @@ BEGIN
     END IF;
     -- One reaper makes it, and the others find it.
     PERFORM pg_advisory_xact_lock(hashtextextended('sequor:archive:1', 0));
-    IF to_regclass(format('sequor.%I', name)) IS NULL THEN
+    -- Asked of the table of tables: to_regclass may remember that it was not there.
+    IF NOT EXISTS (
+        SELECT FROM pg_class WHERE relname = name AND relnamespace = 'sequor'::regnamespace
+    ) THEN
         EXECUTE format(
             'CREATE TABLE sequor.%I PARTITION OF sequor.idempotency_keys_archive '
             'FOR VALUES FROM (%L) TO (%L)',

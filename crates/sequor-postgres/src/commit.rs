@@ -1,6 +1,7 @@
 //! Where a decided command becomes true: it joins a batch of the writers and waits for its answer.
 
 pub(crate) mod batch;
+pub(crate) mod one;
 pub(crate) mod rows;
 
 use async_trait::async_trait;
@@ -27,7 +28,7 @@ impl CommitCommand for PostgresStore {
         let (answer, mut answered) = oneshot::channel();
         let ticket = Ticket::default();
         self.writers().submit(Job {
-            partition: self.partition_of(commit.meta.tenant),
+            lock: self.partitions().lock_of(commit.meta.tenant),
             bytes: bytes_of(&commit),
             commit,
             projections: projections.clone(),

@@ -139,6 +139,17 @@ pub(crate) fn is_not_granted(error: &sqlx::Error) -> bool {
     state(error).is_some_and(|state| state == "42501")
 }
 
+/// Whether a statement has waited too long for somebody else's lock.
+pub(crate) fn is_blocked(error: &sqlx::Error) -> bool {
+    state(error).is_some_and(|state| state == "55P03")
+}
+
+/// Whether the short call for one command has met an archived key, and leaves the command to the
+/// call for batches.
+pub(crate) fn is_archived(error: &sqlx::Error) -> bool {
+    state(error).is_some_and(|state| state == "SQ005")
+}
+
 /// What a projection's error means.
 pub(crate) fn projection_error(name: &str, error: ProjectionError) -> StoreError {
     user_error(&format!("projection `{name}` failed"), error)

@@ -16,11 +16,14 @@ mod history;
 mod log;
 mod transaction;
 
+mod retention;
+
 mod writer;
 
 mod connection;
 mod literal;
 mod open;
+mod partitions;
 mod pool;
 mod project;
 mod statement;
@@ -30,6 +33,7 @@ mod row;
 
 pub use error::OpenError;
 pub use open::install;
+pub use retention::{ArchiveMonth, Exported, ReaperSettings};
 pub use settings::{PostgresSettings, SettingsError};
 pub use store::{PostgresStore, Stats};
 pub use transaction::PostgresTransaction;

@@ -173,7 +173,7 @@ impl ReadLog for PostgresStore {
         after: Position,
         limit: usize,
     ) -> Result<Vec<StoredEvent>, StoreError> {
-        if limit == 0 || partition.get() >= self.partitions().get() {
+        if limit == 0 || !self.partitions().contains(partition) {
             return Ok(Vec::new());
         }
         let until = Instant::now() + self.mark_wait_max();

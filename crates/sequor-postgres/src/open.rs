@@ -8,10 +8,12 @@ use sqlx::migrate::Migrator;
 use sqlx::{ConnectOptions, PgConnection};
 
 use crate::commit::batch::COMMIT;
+use crate::commit::one::COMMIT_ONE;
 use crate::connection::{Connect, Session};
 use crate::error::{OpenError, is_not_granted, is_not_installed, store_error};
 use crate::history::HISTORY;
 use crate::log::LogReaders;
+use crate::partitions::Partitions;
 use crate::pool::Pool;
 use crate::row;
 use crate::settings::{PostgresSettings, SettingsError};
@@ -112,17 +114,18 @@ async fn create_schema(postgres: &mut PgConnection) -> Result<(), OpenError> {
 pub(crate) async fn open(settings: PostgresSettings) -> Result<StoreParts, OpenError> {
     settings.check()?;
     let connect = Connect::new(&settings);
-    let prepare = &[HISTORY, CLAIM, COMMIT];
+    let prepare = &[HISTORY, CLAIM, COMMIT, COMMIT_ONE];
     let mut first = connect.connect(&[]).await?;
     let check = self_check(&mut first, &connect).await?;
     if settings.pooled {
         check_isolation(&mut first, &connect).await?;
     }
+    let partitions = Partitions::read(&mut first, check.partitions).await?;
     let pool = Pool::new(connect.clone(), prepare, settings.connections_max, settings.wait_max);
     pool.adopt(first);
     let log_readers = LogReaders::new(connect.clone(), settings.log_readers_max);
     let writers = Writers::new(connect, Arc::clone(&pool), &settings);
-    let SelfCheck { epoch, partitions, .. } = check;
+    let SelfCheck { epoch, .. } = check;
     Ok(StoreParts { pool, writers, log_readers, epoch, partitions })
 }
 

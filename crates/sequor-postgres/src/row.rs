@@ -14,6 +14,7 @@ use sqlx::{Decode, Postgres, Row, Type};
 use crate::error::corrupt;
 use crate::log::Candidate;
 use crate::open::SelfCheck;
+use crate::retention::{ArchiveMonth, ArchivedKey};
 
 /// What a row of `history.sql` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +86,7 @@ pub(crate) fn verdict(row: &PgRow, tenant: TenantId) -> Result<Verdict, StoreErr
     let columns = Columns { row, place: "the verdicts of a batch" };
     Ok(match columns.get::<i16>(VERDICT, "verdict")? {
         0 => Verdict::Fresh(positions(&columns)?),
-        1 => Verdict::Known(Box::new(record(row, tenant)?)),
+        1 | 5 => Verdict::Known(Box::new(record(row, tenant)?)),
         2 => Verdict::Moved {
             stream: columns.place_in_list(STREAM)?,
             actual: Version::new(columns.number(ACTUAL, "actual")?),
@@ -136,7 +137,8 @@ fn record_state(columns: &Columns<'_>) -> Result<RecordState, StoreError> {
             lease_until: columns.time(LEASE_UNTIL, "lease_until")?,
             fence: columns.number(FENCE, "fence")?,
         }),
-        _ => Err(columns.damaged("state", "is neither 0 nor 1")),
+        2 => Ok(RecordState::Expired),
+        _ => Err(columns.damaged("state", "is none of 0, 1 and 2")),
     }
 }
 
@@ -193,6 +195,33 @@ pub(crate) fn holders(row: &PgRow) -> Result<Vec<String>, StoreError> {
     Columns { row, place: "holders" }.get(0, "holders")
 }
 
+/// How many keys a batch of the reaper has moved.
+pub(crate) fn reaped(row: &PgRow) -> Result<u64, StoreError> {
+    Columns { row, place: "a batch of the reaper" }.number(0, "moved")
+}
+
+/// A month of the archive.
+pub(crate) fn archive_month(row: &PgRow) -> Result<ArchiveMonth, StoreError> {
+    let columns = Columns { row, place: "idempotency_keys_archive" };
+    Ok(ArchiveMonth {
+        month: columns.get(0, "month")?,
+        keys: columns.number(1, "keys")?,
+        digest: columns.get(2, "digest")?,
+    })
+}
+
+/// A key of the archive.
+pub(crate) fn archived_key(row: &PgRow) -> Result<ArchivedKey, StoreError> {
+    let columns = Columns { row, place: "idempotency_keys_archive" };
+    Ok(ArchivedKey {
+        tenant_id: columns.get(0, "tenant_id")?,
+        key: columns.get(1, "key")?,
+        command_id: columns.get(2, "command_id")?,
+        claimed_at: columns.time(3, "claimed_at")?,
+        archived_at: columns.time(4, "archived_at")?,
+    })
+}
+
 /// What the database says about itself.
 pub(crate) fn self_check(row: &PgRow) -> Result<SelfCheck, StoreError> {
     let columns = Columns { row, place: "store" };
@@ -227,6 +256,21 @@ pub(crate) fn life(row: &PgRow) -> Result<Option<String>, StoreError> {
     let columns = Columns { row, place: "the server's life" };
     let is_following: bool = columns.get(1, "pg_is_in_recovery")?;
     Ok(if is_following { None } else { Some(columns.get(0, "life")?) })
+}
+
+/// The keys of the partitions' locks.
+pub(crate) fn lock_keys(row: &PgRow) -> Result<Vec<i64>, StoreError> {
+    Columns { row, place: "partitions" }.get(0, "lock_key")
+}
+
+/// A number as a column holds it.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A schema version as its column holds it.
+pub(crate) fn schema(version: u32) -> i32 {
+    i32::try_from(version).unwrap_or(i32::MAX)
 }
 
 /// A partition as its column holds it.

@@ -1,6 +1,5 @@
 //! The handle of a store.
 
-use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,6 +12,7 @@ use crate::connection::Session;
 use crate::error::{OpenError, store_error};
 use crate::log::LogReaders;
 use crate::open;
+use crate::partitions::Partitions;
 use crate::pool::Pool;
 use crate::settings::PostgresSettings;
 use crate::statement::Protocol;
@@ -54,7 +54,7 @@ pub(crate) struct StoreParts {
     pub(crate) writers: Arc<Writers>,
     pub(crate) log_readers: LogReaders,
     pub(crate) epoch: Epoch,
-    pub(crate) partitions: NonZeroU16,
+    pub(crate) partitions: Partitions,
 }
 
 impl PostgresStore {
@@ -130,12 +130,8 @@ impl PostgresStore {
         &self.shared.parts.log_readers
     }
 
-    pub(crate) fn partitions(&self) -> NonZeroU16 {
-        self.shared.parts.partitions
-    }
-
-    pub(crate) fn partition_of(&self, tenant: TenantId) -> Partition {
-        Partition::of(tenant, self.partitions())
+    pub(crate) fn partitions(&self) -> &Partitions {
+        &self.shared.parts.partitions
     }
 
     pub(crate) fn wait_max(&self) -> Duration {
@@ -167,7 +163,7 @@ impl Store for PostgresStore {
     }
 
     fn partition(&self, tenant: TenantId) -> Partition {
-        self.partition_of(tenant)
+        self.partitions().of(tenant)
     }
 }
 

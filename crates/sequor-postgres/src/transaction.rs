@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use sequor_core::ports::{History, HistoryRequest, Transact, Transaction};
 use sequor_core::{
-    Commit, IdempotencyKey, Invalid, Partition, Projections, Record, StoreError, TenantId,
+    Commit, IdempotencyKey, Invalid, Projections, Record, StoreError, TenantId,
 };
 use sqlx::postgres::PgTransactionManager;
 use sqlx::{AssertSqlSafe, PgConnection, SqlSafeStr};
@@ -18,6 +18,7 @@ use crate::commit::check;
 use crate::connection::Session;
 use crate::error::{commit_error, corrupt, store_error, user_error};
 use crate::history::read_history;
+use crate::partitions::PartitionLock;
 use crate::pool::Loan;
 use crate::row;
 use crate::statement::Protocol;
@@ -41,7 +42,7 @@ impl Transact for PostgresStore {
         Ok(PostgresTransaction {
             store: self.clone(),
             tenant,
-            partition: self.partition_of(tenant),
+            lock: self.partitions().lock_of(tenant),
             loan: Some(loan),
             claimed: HashSet::new(),
             records: Vec::new(),
@@ -57,7 +58,7 @@ impl Transact for PostgresStore {
 pub struct PostgresTransaction {
     store: PostgresStore,
     tenant: TenantId,
-    partition: Partition,
+    lock: PartitionLock,
     /// There until the transaction ends.
     loan: Option<Loan>,
     /// Keys that were claimed and under which nothing was written yet.
@@ -91,7 +92,7 @@ impl PostgresTransaction {
         let is_claimed = commit.meta.key.as_ref().is_some_and(|key| self.claimed.remove(key));
         let (wait, speaks_for) = (self.store.lock_wait_max(), Some(self.tenant));
         let call = Call { wait, speaks_for, is_claimed };
-        let commits = [(commit, self.partition)];
+        let commits = [(commit, self.lock)];
         let judged = call_commit(&commits, call, self.session()?).await;
         let judged = judged.map_err(Failure::within_transaction)?.into_iter().next();
         let positions = match judged {

@@ -10,12 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sequor_core::ports::Committed;
-use sequor_core::{Commit, IdempotencyKey, Partition, Projections, StoreError, StreamId, TenantId};
+use sequor_core::{Commit, IdempotencyKey, Projections, StoreError, StreamId, TenantId};
 use sqlx::PgConnection;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::commit::batch::{COMMIT, commit_batch};
+use crate::commit::one::COMMIT_ONE;
 use crate::connection::{Connect, Session};
+use crate::partitions::PartitionLock;
 use crate::pool::Pool;
 use crate::settings::PostgresSettings;
 use crate::store::Counts;
@@ -24,7 +26,7 @@ use crate::store::Counts;
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) commit: Commit,
-    pub(crate) partition: Partition,
+    pub(crate) lock: PartitionLock,
     pub(crate) projections: Projections<PgConnection>,
     pub(crate) bytes: usize,
     pub(crate) ticket: Ticket,
@@ -244,7 +246,7 @@ impl Writers {
     async fn commit_some(&self, jobs: &[Job], seat: &mut Seat) -> Result<Answers, StoreError> {
         let mut session = match seat.session.take() {
             Some(session) => session,
-            None => self.connect.connect(&[COMMIT]).await?,
+            None => self.connect.connect(&[COMMIT, COMMIT_ONE]).await?,
         };
         let judged = commit_batch(jobs, self.bounds.wait, &mut session).await;
         self.counts.transaction();

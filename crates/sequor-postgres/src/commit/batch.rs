@@ -8,15 +8,17 @@ use std::time::Duration;
 use futures_util::TryStreamExt;
 use sequor_core::ports::Committed;
 use sequor_core::{
-    Commit, Invalid, Name, Partition, Position, Projections, Record, StoreError, StoredEvent,
+    Commit, Invalid, Name, Position, Projections, Record, StoreError, StoredEvent,
     StreamId, TenantId,
 };
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 
+use super::one::{call_commit_one, only_stream};
 use super::rows::BatchRows;
 use crate::connection::Session;
 use crate::error::{commit_error, corrupt, store_error};
+use crate::partitions::PartitionLock;
 use crate::project::project;
 use crate::row::{self, Verdict};
 use crate::statement::Protocol;
@@ -73,11 +75,11 @@ pub(crate) async fn commit_batch(
     session: &mut Session,
 ) -> Result<Vec<Judged>, StoreError> {
     let call = Call { wait, speaks_for: None, is_claimed: false };
-    let commits: Vec<(&Commit, Partition)> =
-        jobs.iter().map(|job| (&job.commit, job.partition)).collect();
+    let commits: Vec<(&Commit, PartitionLock)> =
+        jobs.iter().map(|job| (&job.commit, job.lock)).collect();
     if jobs.iter().all(|job| job.projections.0.is_empty()) {
         // The statement is the whole transaction, so its failure is that of a commit.
-        return call_commit(&commits, call, session).await.map_err(Failure::of_commit);
+        return call_shortest(&commits, call, session).await.map_err(Failure::of_commit);
     }
     transaction::begin(session, None).await?;
     let judged = match project_all(jobs, &commits, call, session).await {
@@ -91,10 +93,25 @@ pub(crate) async fn commit_batch(
     Ok(judged)
 }
 
+/// The short call, where there is one command for it and it can decide; else the other.
+async fn call_shortest(
+    commits: &[(&Commit, PartitionLock)],
+    call: Call,
+    session: &mut Session,
+) -> Result<Vec<Judged>, Failure> {
+    if let [(commit, lock)] = commits
+        && let Some(write) = only_stream(commit)
+        && let Some(judged) = call_commit_one(commit, write, (*lock, call), session).await?
+    {
+        return Ok(vec![judged]);
+    }
+    call_commit(commits, call, session).await
+}
+
 /// Writes the rows, and shows their events to the projections, each for its own tenant.
 async fn project_all(
     jobs: &[Job],
-    commits: &[(&Commit, Partition)],
+    commits: &[(&Commit, PartitionLock)],
     call: Call,
     session: &mut Session,
 ) -> Result<Vec<Judged>, StoreError> {
@@ -186,7 +203,7 @@ impl Failure {
 
 /// The one call: what becomes of each commit, in order.
 pub(crate) async fn call_commit(
-    commits: &[(&Commit, Partition)],
+    commits: &[(&Commit, PartitionLock)],
     call: Call,
     session: &mut Session,
 ) -> Result<Vec<Judged>, Failure> {
@@ -209,7 +226,8 @@ pub(crate) async fn call_commit(
     Ok(all)
 }
 
-fn judged(row: &PgRow, commit: &Commit, streams: &[&StreamId]) -> Result<Judged, StoreError> {
+/// What a row says of its command; streams are named by their place.
+pub(crate) fn judged(row: &PgRow, commit: &Commit, streams: &[&StreamId]) -> Result<Judged, StoreError> {
     Ok(match row::verdict(row, commit.meta.tenant)? {
         Verdict::Fresh(positions) => Judged::Fresh(positions),
         Verdict::Known(record) => Judged::Known(*record),

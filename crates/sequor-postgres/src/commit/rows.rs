@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use sequor_core::{Commit, Invalid, Partition, StreamId, UniqueChange};
+use sequor_core::{Commit, Invalid, StreamId, UniqueChange};
 use uuid::Uuid;
 
+use crate::partitions::PartitionLock;
 use crate::row;
 use crate::statement::Statement;
 
 /// The columns of a batch. Commands and streams are named by their place, from 1.
 #[derive(Debug, Default)]
 pub(crate) struct BatchRows<'c> {
+    /// Sorted, each once.
+    lock_keys: BTreeSet<i64>,
     commands: Commands<'c>,
     streams: Streams<'c>,
     writes: Writes,
@@ -78,14 +81,15 @@ impl<'c> BatchRows<'c> {
     ///
     /// # Errors
     /// [`Invalid::EventWithoutStream`] when an event belongs to no stream of its commit.
-    pub(crate) fn of(commits: &[(&'c Commit, Partition)]) -> Result<Self, Invalid> {
+    pub(crate) fn of(commits: &[(&'c Commit, PartitionLock)]) -> Result<Self, Invalid> {
         let sorted: BTreeSet<&StreamId> = commits
             .iter()
             .flat_map(|(commit, _)| commit.streams.iter().map(|write| &write.stream))
             .collect();
-        let mut rows = Self { streams: Streams::of(sorted), ..Self::default() };
-        for (place, (commit, partition)) in (1..).zip(commits) {
-            rows.commands.append(commit, *partition);
+        let lock_keys = commits.iter().map(|(_, lock)| lock.key).collect();
+        let mut rows = Self { lock_keys, streams: Streams::of(sorted), ..Self::default() };
+        for (place, (commit, lock)) in (1..).zip(commits) {
+            rows.commands.append(commit, *lock);
             rows.append_writes(place, commit);
             rows.append_events(place, commit)?;
         }
@@ -102,9 +106,9 @@ impl<'c> BatchRows<'c> {
             let stream = self.streams.place_of(&write.stream);
             self.writes.command.push(command);
             self.writes.stream.push(stream);
-            self.writes.expected.push(number(write.expected.get()));
+            self.writes.expected.push(row::signed(write.expected.get()));
             self.writes.after.push(write.after.map(|maker| maker.0));
-            self.writes.next.push(number(write.next.get()));
+            self.writes.next.push(row::signed(write.next.get()));
             for change in &write.unique {
                 self.changes.append(command, stream, change);
             }
@@ -117,11 +121,9 @@ impl<'c> BatchRows<'c> {
             let events = &mut self.events;
             events.command.push(command);
             events.stream.push(self.streams.place_of(&write.stream));
-            events.version.push(number(event.version.get()));
+            events.version.push(row::signed(event.version.get()));
             events.name.push(event.name.name);
-            events
-                .schema_version
-                .push(i32::try_from(event.name.schema_version).unwrap_or(i32::MAX));
+            events.schema_version.push(row::schema(event.name.schema_version));
             events.payload.push(event.payload.as_str());
         }
         Ok(())
@@ -132,8 +134,9 @@ impl<'c> BatchRows<'c> {
     where
         'c: 'q,
     {
-        let Self { commands, streams, writes, events, changes } = self;
+        let Self { lock_keys, commands, streams, writes, events, changes } = self;
         statement
+            .bind(Vec::from_iter(lock_keys))
             .bind(commands.tenant)
             .bind(commands.partition)
             .bind(commands.id)
@@ -170,10 +173,10 @@ impl<'c> BatchRows<'c> {
 }
 
 impl<'c> Commands<'c> {
-    fn append(&mut self, commit: &'c Commit, partition: Partition) {
+    fn append(&mut self, commit: &'c Commit, lock: PartitionLock) {
         let meta = &commit.meta;
         self.tenant.push(*meta.tenant.as_uuid());
-        self.partition.push(row::partition_number(partition));
+        self.partition.push(row::partition_number(lock.partition));
         self.id.push(meta.command_id.0);
         self.key.push(meta.key.as_ref().map(|key| key.as_str()));
         self.name.push(commit.name.as_str());
@@ -219,8 +222,4 @@ impl<'c> Changes<'c> {
         self.scope.push(scope);
         self.value.push(value);
     }
-}
-
-fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
