@@ -15,4 +15,5 @@ mod marks;
 mod neighbours;
 mod opening;
 mod plans;
+mod pooled;
 mod walls;
