@@ -284,7 +284,7 @@ async fn what_sets_up_tables_leaves_nothing_in_the_session() {
         .await
         .unwrap();
     let paths = in_each_session(&database, "SELECT current_setting('search_path')").await;
-    assert_eq!(paths, [r#""$user", public"#; usize::from(SESSIONS)]);
+    assert!(paths.iter().all(|path| path == r#""$user", public"#), "{paths:?}");
     let mine = "SELECT count(*) FROM public.mine";
     assert_eq!(number(&mut database.session().await, mine).await, 0);
 }
