@@ -1,12 +1,13 @@
 //! What cannot be stored or read is told in a type, writes nothing, and never panics.
 
 use sequor::commit::{CommitDraft, StreamDraft};
-use sequor::ports::ReadLog;
 use sequor::{AggregateId, CommandId, CommandMeta, CorrelationId, Error, EventName, Invalid, Json};
-use sequor::{Limits, Name, Partition, Position, Projections, StreamId, Timestamp, Version};
+use sequor::{Limits, Name, Projections, StreamId, Timestamp, Version};
 use uuid::Uuid;
 
-use crate::bank::{Account, Ask, Bank, Rate, bank, deposit, key, keyed, meta, open, tenant};
+use crate::bank::{
+    Account, Ask, Bank, Rate, bank, deposit, key, keyed, log_of, meta, open, tenant,
+};
 use crate::doing::{Handling, Run, doing, run};
 use crate::home::Home;
 use crate::watched::Watched;
@@ -25,7 +26,7 @@ fn note(text: &str, times: usize) -> Ask {
 }
 
 async fn events<H: Home>(store: &Watched<H>) -> usize {
-    store.read_after(Partition::ONLY, Position::START, 10_000).await.unwrap().len()
+    log_of(store, tenant(1)).await.len()
 }
 
 async fn what_cannot_be_stored_is_invalid_and_writes_nothing<H: Home>(store: Watched<H>) {
@@ -75,7 +76,7 @@ async fn what_just_fits_is_stored_and_read_back<H: Home>(store: Watched<H>) {
     let odd = "\u{1}\u{7f}\u{2028}\u{fffd}\\u0000 \"quoted\" 🦀";
     bank.execute(note(odd, 1), meta()).await.unwrap();
     bank.execute(run(&[], 7), meta()).await.unwrap();
-    let log = store.read_after(Partition::ONLY, Position::START, 10).await.unwrap();
+    let log = log_of(&store, tenant(1)).await;
     assert_eq!(
         log[2].payload,
         Json::of(&std::collections::BTreeMap::from([("text", odd)])).unwrap()

@@ -1,7 +1,8 @@
 //! The sample domain: accounts of a bank. It derives through `::sequor`, as users do.
 
+use sequor::ports::{ReadLog, Store};
 use sequor::{Aggregate, Builder, Command, CommandService, Decider, Decision, Event};
-use sequor::{IdempotencyKey, Meta, TenantId};
+use sequor::{IdempotencyKey, Meta, Position, StoredEvent, TenantId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -244,4 +245,15 @@ pub(crate) fn key(name: &str) -> IdempotencyKey {
 /// What an account holds, from a look at it that leaves nothing but a command.
 pub(crate) async fn cents<H: Home>(bank: &Bank<H>, account: &str) -> i64 {
     bank.execute(look(account), meta()).await.unwrap().output.unwrap().cents
+}
+
+/// All events of a tenant's partition, which no other tenant of these tests shares.
+pub(crate) async fn log_of<H: Home>(store: &Watched<H>, tenant: TenantId) -> Vec<StoredEvent> {
+    let (mut log, mut after) = (Vec::new(), Position::START);
+    loop {
+        let page = store.read_after(store.partition(tenant), after, 10_000).await.unwrap();
+        let Some(last) = page.last() else { return log };
+        after = last.position;
+        log.extend(page);
+    }
 }

@@ -4,10 +4,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use sequor::ports::ReadLog;
-use sequor::{Error, Partition, Position, Receipt, Version};
+use sequor::{Error, Receipt, Version};
 
-use crate::bank::{Account, Bank, Happened, bank, cents, deposit, keyed, look, meta, open, tenant};
+use crate::bank::{
+    Account, Bank, Happened, bank, cents, deposit, keyed, log_of, look, meta, open, tenant,
+};
 use crate::doing::{Handling, Run, doing, run};
 use crate::home::Home;
 use crate::watched::Watched;
@@ -79,6 +80,6 @@ async fn callers_that_go_away_leave_nothing_half_done<H: Home>(store: Watched<H>
     assert_eq!(receipt.streams[0].version, Version::new(ROUNDS + 1));
     assert_eq!(cents(&bank, "a").await, i64::try_from(ROUNDS).unwrap());
     assert_eq!(store.inner.sum(tenant(1)).await, i64::try_from(ROUNDS / 2).unwrap());
-    let log = store.read_after(Partition::ONLY, Position::START, 1_000).await.unwrap();
+    let log = log_of(&store, tenant(1)).await;
     assert_eq!(log.len() as u64, ROUNDS + 1);
 }

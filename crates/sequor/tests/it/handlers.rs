@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use sequor::ports::ReadLog;
-use sequor::{Error, Invalid, Partition, Position, Repo, Version};
+use sequor::{Error, Invalid, Repo, Version};
 use sequor_testkit::{Scenario, assert_once};
 
-use crate::bank::{Account, Happened, Refused, bank, cents, deposit, keyed, meta, open, tenant};
+use crate::bank::{
+    Account, Happened, Refused, bank, cents, deposit, keyed, log_of, meta, open, tenant,
+};
 use crate::bank::{Bank, look};
 use crate::doing::{Handling, Run, doing, run};
 use crate::home::Home;
@@ -164,7 +165,7 @@ async fn a_decider_has_no_connection_and_a_handler_may_use_every_method<H: Home>
     assert_eq!(receipt.output, Some(5));
     assert_eq!((cents(&bank, "a").await, cents(&bank, "b").await), (5, 2));
     assert_eq!(store.watch.second_connections(), 0);
-    let log = store.read_after(Partition::ONLY, Position::START, 10).await.unwrap();
+    let log = log_of(&store, tenant(1)).await;
     assert_eq!(log.len(), 5);
 }
 

@@ -2,15 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use sequor::ports::{Denied, ReadLog};
-use sequor::{
-    Actor, Authorize, CorrelationId, Envelope, Error, Idempotency, Invalid, Meta, Mode, Partition,
-    Position,
-};
+use sequor::ports::Denied;
+use sequor::{Actor, Authorize, CorrelationId, Envelope, Error, Idempotency, Invalid, Meta, Mode};
 use sequor::{Repo, async_trait};
 use uuid::Uuid;
 
-use crate::bank::{Account, Bank, Happened, Refused, bank, cents, deposit, key, keyed, meta};
+use crate::bank::{
+    Account, Bank, Happened, Refused, bank, cents, deposit, key, keyed, log_of, meta,
+};
 use crate::bank::{open, tenant, withdraw};
 use crate::doing::{Follow, Handling, Run, doing, run};
 use crate::home::Home;
@@ -53,7 +52,7 @@ async fn issued_commands_run_in_order_after_the_handler<H: Home>(store: Watched<
     open(&bank, &["a"]).await;
     let receipt = bank.execute(run(&[], 3), meta()).await.unwrap();
     assert_eq!(receipt.output, Some(0), "the handler was through before");
-    let log = store.read_after(Partition::ONLY, Position::START, 10).await.unwrap();
+    let log = log_of(&store, tenant(1)).await;
     let payloads: Vec<_> = log.iter().skip(1).map(|event| event.payload.as_str()).collect();
     let expected = [
         r#"{"text":"parent"}"#,
@@ -77,7 +76,7 @@ async fn a_failing_issued_command_rolls_everything_back_and_is_named<H: Home>(st
     assert_eq!(rejection.downcast_ref(), Some(&Refused::NotOpen));
     assert_eq!(cents(&bank, "a").await, 0);
     assert!(bank.outcome(tenant(1), &key("k")).await.unwrap().is_none());
-    let log = store.read_after(Partition::ONLY, Position::START, 10).await.unwrap();
+    let log = log_of(&store, tenant(1)).await;
     assert_eq!(log.len(), 1);
     open(&bank, &["missing"]).await;
     bank.execute(deposit("missing", 1), meta()).await.unwrap();
@@ -88,7 +87,7 @@ async fn issuing_never_inherits_the_key<H: Home>(store: Watched<H>) {
     let bank = issuing(&store);
     open(&bank, &["a"]).await;
     bank.execute(run(&[], 2), keyed("k")).await.unwrap();
-    let log = store.read_after(Partition::ONLY, Position::START, 10).await.unwrap();
+    let log = log_of(&store, tenant(1)).await;
     let keys: Vec<_> = log.iter().skip(1).map(|event| event.meta.key.is_some()).collect();
     assert_eq!(keys, [true, true, false, false]);
     assert!(bank.execute(run(&[], 2), keyed("k")).await.unwrap().is_replayed());
@@ -136,7 +135,7 @@ async fn tenant_actor_correlation_and_causation_are_carried<H: Home>(store: Watc
     bank.execute(ask, Meta::new(tenant(2))).await.unwrap();
     for correlation in [Some(story), None] {
         let receipt = bank.execute(run(&[], 1), meta(correlation)).await.unwrap();
-        let log = store.read_after(Partition::ONLY, Position::START, 100).await.unwrap();
+        let log = log_of(&store, tenant(2)).await;
         let [.., parent, child] = &log[..] else { panic!("{log:#?}") };
         let own = CorrelationId(receipt.command_id.0);
         assert_eq!(parent.meta.command_id, receipt.command_id);

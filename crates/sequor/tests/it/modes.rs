@@ -2,11 +2,12 @@
 
 use sequor::Command;
 use sequor::Timestamp;
-use sequor::ports::ReadLog;
-use sequor::{Error, Idempotency, Json, Mode, OnReuse, Options, Partition, Position, is_replay};
+use sequor::{Error, Idempotency, Json, Mode, OnReuse, Options, is_replay};
 use sequor_testkit::{ManualClock, Scenario};
 
-use crate::bank::{Ask, bank, cents, deposit, key, keyed, look, meta, open, tenant, withdraw};
+use crate::bank::{
+    Ask, bank, cents, deposit, key, keyed, log_of, look, meta, open, tenant, withdraw,
+};
 use crate::doing::{Handling, Run, doing, run};
 use crate::home::Home;
 use crate::watched::Watched;
@@ -162,7 +163,7 @@ async fn without_a_key_everything_runs_again<H: Home>(store: Watched<H>) {
         assert!(bank.execute(deposit("a", 20), meta()).await.unwrap().is_executed());
     }
     assert_eq!(cents(&bank, "a").await, 60);
-    let log = store.read_after(Partition::ONLY, Position::START, 10).await.unwrap();
+    let log = log_of(&store, tenant(1)).await;
     assert_eq!(log.len(), 4);
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sequor::async_trait;
-use sequor::ports::{ReadLog, Transact};
-use sequor::{Batch, Error, InlineProjection, Partition, Position, ProjectionError, StoredEvent};
+use sequor::ports::Transact;
+use sequor::{Batch, Error, InlineProjection, ProjectionError, StoredEvent};
 
-use crate::bank::{Happened, bank, cents, deposit, key, keyed, meta, open, tenant};
+use crate::bank::{Happened, bank, cents, deposit, key, keyed, log_of, meta, open, tenant};
 use crate::doing::{Handling, Run, doing, run};
 use crate::home::Home;
 use crate::watched::Watched;
@@ -81,7 +81,7 @@ async fn a_failing_projection_fails_the_command_and_leaves_nothing<H: Home>(stor
     bank.execute_all(batch).await.unwrap_err();
     assert_eq!(store.inner.sum(tenant(1)).await, 0);
     assert!(bank.outcome(tenant(1), &key("k")).await.unwrap().is_none());
-    let log = store.read_after(Partition::ONLY, Position::START, 10).await.unwrap();
+    let log = log_of(&store, tenant(1)).await;
     assert_eq!(log.len(), 1);
     fails.store(false, Ordering::SeqCst);
     assert!(bank.execute(deposit("a", 20), keyed("k")).await.unwrap().is_executed());

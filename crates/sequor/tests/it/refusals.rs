@@ -1,9 +1,8 @@
 //! A failed command leaves nothing behind, and a retry under its key runs.
 
-use sequor::ports::ReadLog;
-use sequor::{Error, Invalid, Partition, Position, StoreError};
+use sequor::{Error, Invalid, StoreError};
 
-use crate::bank::{Account, Ask};
+use crate::bank::{Account, Ask, log_of};
 use crate::bank::{
     Happened, Refused, bank, cents, deposit, key, keyed, meta, open, tenant, withdraw,
 };
@@ -98,7 +97,7 @@ async fn a_command_that_nobody_handles_is_invalid<H: Home>(store: Watched<H>) {
         };
         assert_eq!(name, "bank.follow");
     }
-    let log = store.read_after(Partition::ONLY, Position::START, 10).await.unwrap();
+    let log = log_of(&store, tenant(1)).await;
     assert!(log.is_empty());
 }
 
