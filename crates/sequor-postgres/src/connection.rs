@@ -52,6 +52,20 @@ impl Connect {
     }
 }
 
+impl Session {
+    /// A statement as this session sends it.
+    pub(crate) fn statement<'q>(&self, sql: &'static str) -> Statement<'q> {
+        Statement::new(sql, self.protocol)
+    }
+
+    /// Says goodbye. A session that is only dropped is noticed by the server a little later.
+    pub(crate) async fn close(self) {
+        if let Err(error) = self.postgres.close().await {
+            tracing::debug!(%error, "a session did not close cleanly");
+        }
+    }
+}
+
 /// A session of the server, which brings its settings along.
 fn direct(settings: &PostgresSettings) -> PgConnectOptions {
     let millis = |time: std::time::Duration| time.as_millis().to_string();
@@ -72,20 +86,6 @@ fn direct(settings: &PostgresSettings) -> PgConnectOptions {
 /// A session of a pooler: it passes on no settings, and keeps no statement.
 fn pooled(settings: &PostgresSettings) -> PgConnectOptions {
     settings.server.clone().statement_cache_capacity(0).extra_float_digits(None)
-}
-
-impl Session {
-    /// A statement as this session sends it.
-    pub(crate) fn statement<'q>(&self, sql: &'static str) -> Statement<'q> {
-        Statement::new(sql, self.protocol)
-    }
-
-    /// Says goodbye. A session that is only dropped is noticed by the server a little later.
-    pub(crate) async fn close(self) {
-        if let Err(error) = self.postgres.close().await {
-            tracing::debug!(%error, "a session did not close cleanly");
-        }
-    }
 }
 
 impl fmt::Debug for Session {

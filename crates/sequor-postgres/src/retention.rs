@@ -7,9 +7,9 @@ use futures_util::TryStreamExt;
 use sequor_core::{StoreError, Timestamp};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::connection::Session;
 use crate::error::store_error;
 use crate::row;
 use crate::store::PostgresStore;
@@ -85,7 +85,7 @@ impl PostgresStore {
     /// The batch is moved whole, or not at all.
     pub async fn reap_keys(&self, batch_keys_max: u32) -> Result<u64, StoreError> {
         let mut loan = self.pool().lend().await?;
-        let reaped = reap(loan.postgres(), batch_keys_max).await;
+        let reaped = reap(loan.session(), batch_keys_max).await;
         loan.give_back(&reaped);
         reaped
     }
@@ -109,7 +109,7 @@ impl PostgresStore {
     /// [`StoreError::Unavailable`].
     pub async fn archive_months(&self) -> Result<Vec<ArchiveMonth>, StoreError> {
         let mut loan = self.pool().lend().await?;
-        let months = read_months(loan.postgres()).await;
+        let months = read_months(loan.session()).await;
         loan.give_back(&months);
         months
     }
@@ -124,7 +124,7 @@ impl PostgresStore {
         to: &mut (impl Write + Send),
     ) -> Result<Exported, StoreError> {
         let mut loan = self.pool().lend().await?;
-        let exported = export(loan.postgres(), month, to).await;
+        let exported = export(loan.session(), month, to).await;
         loan.give_back(&exported);
         exported
     }
@@ -136,32 +136,33 @@ impl PostgresStore {
     /// [`StoreError::Corrupt`] when the month is not over, or holds something else.
     pub async fn drop_archive_month(&self, exported: &Exported) -> Result<(), StoreError> {
         let mut loan = self.pool().lend().await?;
-        let dropped = drop_month(loan.postgres(), &exported.month).await;
+        let dropped = drop_month(loan.session(), &exported.month).await;
         loan.give_back(&dropped);
         dropped
     }
 }
 
-async fn reap(postgres: &mut PgConnection, batch_keys_max: u32) -> Result<u64, StoreError> {
+async fn reap(session: &mut Session, batch_keys_max: u32) -> Result<u64, StoreError> {
     let count = i32::try_from(batch_keys_max).unwrap_or(i32::MAX);
-    let reap = sqlx::query(include_str!("sql/reap_keys.sql")).bind(count).fetch_one(postgres).await;
-    row::reaped(&reap.map_err(store_error)?)
+    let reap = session.statement(include_str!("sql/reap_keys.sql")).bind(count);
+    row::reaped(&reap.fetch_one(&mut session.postgres).await.map_err(store_error)?)
 }
 
-async fn read_months(postgres: &mut PgConnection) -> Result<Vec<ArchiveMonth>, StoreError> {
-    let read = sqlx::query(include_str!("sql/archive_months.sql")).fetch_all(postgres).await;
-    read.map_err(store_error)?.iter().map(row::archive_month).collect()
+async fn read_months(session: &mut Session) -> Result<Vec<ArchiveMonth>, StoreError> {
+    let read = session.statement(include_str!("sql/archive_months.sql"));
+    let rows = read.fetch(&mut session.postgres);
+    rows.map_err(store_error).and_then(async |row| row::archive_month(&row)).try_collect().await
 }
 
 async fn export(
-    postgres: &mut PgConnection,
+    session: &mut Session,
     month: &ArchiveMonth,
     to: &mut (impl Write + Send),
 ) -> Result<Exported, StoreError> {
     let (mut digest, mut keys) = (Sha256::new(), 0);
     let mut after = (Uuid::nil(), String::new());
     loop {
-        let page = read_page(postgres, &month.month, &after).await?;
+        let page = read_page(session, &month.month, &after).await?;
         let Some(last) = page.last() else { break };
         after = (last.tenant_id, last.key.clone());
         for key in &page {
@@ -184,24 +185,25 @@ fn line(of: &impl Serialize) -> Result<String, StoreError> {
 }
 
 async fn read_page(
-    postgres: &mut PgConnection,
+    session: &mut Session,
     month: &str,
     after: &(Uuid, String),
 ) -> Result<Vec<ArchivedKey>, StoreError> {
-    let rows = sqlx::query(include_str!("sql/read_archive.sql"))
+    let rows = session
+        .statement(include_str!("sql/read_archive.sql"))
         .bind(month)
         .bind(after.0)
         .bind(&after.1)
         .bind(PAGE)
-        .fetch(postgres);
+        .fetch(&mut session.postgres);
     rows.map_err(store_error).and_then(async |row| row::archived_key(&row)).try_collect().await
 }
 
-async fn drop_month(postgres: &mut PgConnection, month: &ArchiveMonth) -> Result<(), StoreError> {
-    let drop = sqlx::query(include_str!("sql/drop_archive_month.sql"))
+async fn drop_month(session: &mut Session, month: &ArchiveMonth) -> Result<(), StoreError> {
+    let drop = session
+        .statement(include_str!("sql/drop_archive_month.sql"))
         .bind(&month.month)
         .bind(i64::try_from(month.keys).unwrap_or(i64::MAX))
         .bind(month.digest);
-    drop.execute(postgres).await.map_err(store_error)?;
-    Ok(())
+    drop.execute(&mut session.postgres).await.map_err(store_error)
 }

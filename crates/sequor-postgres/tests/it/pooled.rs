@@ -2,10 +2,17 @@
 //! Where it cannot be had, the suite runs without it, in the same messages; nothing else is tried.
 
 use std::io::{Write as _, stderr};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use sequor_core::ports::{HistoryRequest, ReadHistory, ReadLog, Store, Transact, Transaction};
-use sequor_core::{Position, Projections, StoreError, TenantId, Version};
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use sequor_core::ports::{
+    CommitCommand, HistoryRequest, ReadHistory, ReadLog, Store, Transact, Transaction,
+};
+use sequor_core::{
+    InlineProjection, Position, ProjectionError, Projections, StoreError, StoredEvent, TenantId,
+    Version,
+};
 use sequor_postgres::{OpenError, PostgresSettings, PostgresStore, SettingsError, install};
 use sequor_testserver::{Cluster, Counts, Database, PgBouncer, Proxy, ServerError, server};
 use sqlx::{AssertSqlSafe, ConnectOptions, PgConnection};
@@ -244,6 +251,7 @@ const LEFT: &str = "SELECT concat_ws('|', coalesce(current_setting('sequor.tenan
     (SELECT count(*) FROM pg_cursors WHERE is_holdable), to_regclass('left_over'),
     (SELECT count(*) FROM pg_listening_channels()),
     (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()))";
+const CLEAN: &str = r#"|"$user", public|0|hex|read committed|sequor_test_bus|0|0|0"#;
 
 #[tokio::test]
 async fn nothing_of_a_tenant_is_left_for_the_next_user_of_a_session() {
@@ -252,7 +260,6 @@ async fn nothing_of_a_tenant_is_left_for_the_next_user_of_a_session() {
     }
     let database = installed().await;
     let store = open(&database).await;
-    let clean = in_each_session(&database, LEFT).await;
     for version in 0..8 {
         let mut transaction = store.begin(tenant(1)).await.unwrap();
         run(transaction.connection(), &leave_behind(tenant(1))).await.unwrap();
@@ -267,8 +274,8 @@ async fn nothing_of_a_tenant_is_left_for_the_next_user_of_a_session() {
         fresh(commit(&store, checked(draft(tenant(2), "b", version))).await);
     }
     store.close().await;
-    assert_eq!(in_each_session(&database, LEFT).await, clean);
-    assert!(clean.iter().all(|session| session.starts_with('|')), "{clean:?}");
+    let left = in_each_session(&database, LEFT).await;
+    assert!(left.iter().all(|left| left == CLEAN), "{left:?}");
 }
 
 #[tokio::test]
@@ -354,6 +361,61 @@ async fn tables_are_not_installed_through_a_pooler() {
     assert!(matches!(refused, OpenError::Settings(SettingsError::InstallPooled)), "{refused}");
 }
 
+/// A projection that leaves something behind, in a batch.
+struct Careless;
+
+#[async_trait]
+impl InlineProjection<PgConnection> for Careless {
+    fn name(&self) -> &str {
+        "careless"
+    }
+
+    async fn project(
+        &self,
+        event: &StoredEvent,
+        connection: &mut PgConnection,
+    ) -> Result<(), ProjectionError> {
+        Ok(run(connection, &leave_behind(event.stream.tenant)).await?)
+    }
+}
+
+#[tokio::test]
+async fn what_projections_leave_in_a_session_is_gone_with_their_transaction() {
+    if BOUNCER.is_none() {
+        return;
+    }
+    let database = installed().await;
+    let store = open(&database).await;
+    let careless = Projections(Arc::new([Arc::new(Careless) as _]));
+    for version in 0..4 {
+        let commits = [draft(tenant(1), "a", version), draft(tenant(2), "b", version)];
+        let commits = commits.map(|one| store.commit(checked(one), &careless));
+        for committed in join_all(commits).await {
+            fresh(committed);
+        }
+        fresh(commit(&store, checked(draft(tenant(3), "c", version))).await);
+    }
+    store.close().await;
+    let left = in_each_session(&database, LEFT).await;
+    assert!(left.iter().all(|left| left == CLEAN), "{left:?}");
+}
+
+#[tokio::test]
+async fn keys_are_archived_exported_and_read() {
+    let database = installed().await;
+    let store = open(&database).await;
+    fresh(commit(&store, keyed("'old\\", "a", 0)).await);
+    let age = "UPDATE sequor.idempotency_keys SET claimed_at = claimed_at - interval '91 days'";
+    database.run(age).await;
+    assert_eq!(store.reap_keys(10).await.unwrap(), 1);
+    let months = store.archive_months().await.unwrap();
+    let mut lines = Vec::new();
+    let exported = store.export_archive_month(&months[0], &mut lines).await.unwrap();
+    assert_eq!(exported.month.keys, 1);
+    // It is not over yet, and says so.
+    assert!(store.drop_archive_month(&exported).await.is_err());
+}
+
 /// A pooler keeps our connection where a server would have lost it, and its marks with it.
 #[tokio::test]
 async fn marks_die_with_the_life_of_the_server() {
@@ -372,6 +434,21 @@ async fn marks_die_with_the_life_of_the_server() {
     cluster.restart().unwrap();
     let refused = read().await;
     assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    assert_eq!(read().await.unwrap().len(), 1);
+    crash(&database).await;
+    let refused = read().await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
     fresh(commit(&store, deposit("a", 1)).await);
     assert_eq!(read().await.unwrap().len(), 2);
+}
+
+/// Kills one of the server's processes, so that it throws out all others and recovers.
+async fn crash(database: &Database) {
+    let mut victim = database.session().await;
+    let pid = number(&mut victim, "SELECT pg_backend_pid()::bigint").await;
+    let mut witness = database.session().await;
+    let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(killed.unwrap().success());
+    assert!(run(&mut witness, "SELECT pg_sleep(60)").await.is_err());
+    while database.owner().connect().await.is_err() {}
 }
