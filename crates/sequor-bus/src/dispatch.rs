@@ -65,10 +65,7 @@ impl<S: Store> End for Alone<'_, S> {
     }
 
     async fn record(&self, envelope: &Envelope) -> Result<Option<Record>, Error> {
-        let (tenant, key) = (envelope.tenant()?, envelope.meta.key.as_ref());
-        let request = HistoryRequest { tenant, key, stream: None };
-        let history = self.0.dispatch.backing.store.history(request).await;
-        history.map(|history| history.record).map_err(of_reading)
+        self.look_up(envelope).await.map_err(of_reading)
     }
 }
 
@@ -80,7 +77,7 @@ impl<S: Store> Alone<'_, S> {
         };
         if tries.falls > 0 && envelope.meta.key.is_some() {
             // Among those who fell are replays, and they would make others fall.
-            let known = self.record(envelope).await?;
+            let known = self.look_up(envelope).await?;
             known.map_or(Ok(()), |record| Err(Halt::Known(Box::new(record))))?;
         }
         let turn = dispatch.backing.lanes.enter(stream).await;
@@ -91,6 +88,12 @@ impl<S: Store> Alone<'_, S> {
         let speculation = Speculation::begin(turn, tries, trusts_cache).await;
         let mut repo = Repo::speculative(&dispatch.backing, envelope, speculation)?;
         dispatch.step(envelope, &mut repo).await
+    }
+
+    async fn look_up(&self, envelope: &Envelope) -> Result<Option<Record>, StoreError> {
+        let (tenant, key) = (envelope.tenant()?, envelope.meta.key.as_ref());
+        let request = HistoryRequest { tenant, key, stream: None };
+        Ok(self.0.dispatch.backing.store.history(request).await?.record)
     }
 
     /// A decider in a transaction. What is under way may hang on an earlier try of this command, so

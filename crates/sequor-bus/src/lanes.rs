@@ -7,7 +7,7 @@ mod under_way;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,18 +27,27 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 
 const SHARDS: usize = 16;
 
-type Shard = HashMap<StreamId, Arc<Lane>>;
+/// Lanes that a shard keeps for the next aggregate, so that a command alone needs no memory of its
+/// own.
+const IDLE_MAX: usize = 4;
 
 /// One lane for each aggregate of which commands are under way.
 pub(crate) struct Lanes {
     shards: [Mutex<Shard>; SHARDS],
-    hasher: RandomState,
     /// What has become true is remembered here.
     cache: Arc<Cache>,
 }
 
+#[derive(Default)]
+struct Shard {
+    open: HashMap<StreamId, Arc<Lane>>,
+    idle: Vec<Arc<Lane>>,
+}
+
 /// The commands of one aggregate.
 struct Lane {
+    /// How many are in it. Changes under the lock of its shard only.
+    stays: AtomicUsize,
     /// One permit: who has it decides.
     turn: Semaphore,
     /// Invariant: nobody else's code runs and nothing is awaited under this lock.
@@ -49,29 +58,58 @@ struct Lane {
 
 impl Lanes {
     pub(crate) fn new(cache: Arc<Cache>) -> Self {
-        Self { shards: Default::default(), hasher: RandomState::new(), cache }
+        Self { shards: Default::default(), cache }
     }
 
     /// Waits for the turn to decide on an aggregate, but not for ever.
     pub(crate) async fn enter(self: &Arc<Self>, stream: StreamId) -> Turn {
-        let lane = Arc::clone(self.shard(&stream).entry(stream.clone()).or_default());
+        let lane = self.shard(&stream).enter(&stream);
         let mut turn = Turn { lanes: Arc::clone(self), stream, lane, held: false, submits: false };
         turn.take().await;
         turn
     }
 
+    /// Spread by a sum: it only has to part aggregates that are hot at the same time.
     fn shard(&self, stream: &StreamId) -> MutexGuard<'_, Shard> {
-        let shard = self.hasher.hash_one(stream) % SHARDS as u64;
+        let sum: usize = stream.id.as_str().bytes().map(usize::from).sum();
         let [first, ..] = &self.shards;
-        let shard = usize::try_from(shard).ok().and_then(|shard| self.shards.get(shard));
-        shard.unwrap_or(first).lock().unwrap_or_else(PoisonError::into_inner)
+        let shard = self.shards.get(sum % SHARDS).unwrap_or(first);
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shard {
+    fn enter(&mut self, stream: &StreamId) -> Arc<Lane> {
+        let lane = match self.open.get(stream) {
+            Some(lane) => Arc::clone(lane),
+            None => {
+                let lane = self.idle.pop().unwrap_or_default();
+                self.open.insert(stream.clone(), Arc::clone(&lane));
+                lane
+            }
+        };
+        lane.stays.fetch_add(1, Ordering::Relaxed);
+        lane
+    }
+
+    /// Closes the lane behind the last.
+    fn leave(&mut self, stream: &StreamId, lane: &Lane) {
+        if lane.stays.fetch_sub(1, Ordering::Relaxed) > 1 {
+            return;
+        }
+        if let Some(lane) = self.open.remove(stream)
+            && self.idle.len() < IDLE_MAX
+        {
+            lane.forecast().clear();
+            self.idle.push(lane);
+        }
     }
 }
 
 impl Default for Lane {
     fn default() -> Self {
         let (forecast, answered) = (Mutex::default(), Notify::new());
-        Self { turn: Semaphore::new(1), forecast, answered }
+        Self { stays: AtomicUsize::new(0), turn: Semaphore::new(1), forecast, answered }
     }
 }
 
@@ -111,6 +149,11 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// The aggregate.
+    pub(crate) fn stream(&self) -> &StreamId {
+        &self.stream
+    }
+
     async fn take(&mut self) {
         let permit = match self.lane.turn.try_acquire() {
             Ok(permit) => Some(permit),
@@ -185,11 +228,7 @@ impl Drop for Turn {
             self.lane.forecast().doubt();
         }
         self.give_up();
-        let mut lanes = self.lanes.shard(&self.stream);
-        // Invariant: a lane is handed out under the same lock, so two owners are the map and we.
-        if Arc::strong_count(&self.lane) == 2 {
-            lanes.remove(&self.stream);
-        }
+        self.lanes.shard(&self.stream).leave(&self.stream, &self.lane);
     }
 }
 
@@ -228,7 +267,7 @@ mod tests {
     }
 
     fn open(lanes: &Lanes) -> usize {
-        lanes.shards.iter().map(|shard| shard.lock().unwrap().len()).sum()
+        lanes.shards.iter().map(|shard| shard.lock().unwrap().open.len()).sum()
     }
 
     /// Polls once.

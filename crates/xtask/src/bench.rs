@@ -11,6 +11,8 @@ mod raw;
 #[cfg(feature = "bench")]
 mod report;
 #[cfg(feature = "bench")]
+mod rivals;
+#[cfg(feature = "bench")]
 mod suite;
 
 use anyhow::Result;
@@ -48,6 +50,8 @@ enum Part {
     Memory,
     /// Commands on SQLite, and the same rows written bare.
     Sqlite,
+    /// Many callers on one aggregate, beside as many on a thousand.
+    Rivals,
     /// What a replay costs beside a primary-key read.
     Replay,
     /// What stored keys cost, from a thousand to a million.

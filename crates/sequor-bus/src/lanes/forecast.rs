@@ -100,6 +100,12 @@ impl Forecast {
         (self.under_way == 0).then_some(())
     }
 
+    /// Forgets everything, for the lane's next aggregate.
+    pub(super) fn clear(&mut self) {
+        self.steps.clear();
+        (self.under_way, self.doubted) = (0, false);
+    }
+
     /// Somebody else may have changed the aggregate: what is certain so far is not any more.
     pub(super) fn doubt(&mut self) {
         self.doubted = true;

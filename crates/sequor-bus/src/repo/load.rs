@@ -57,6 +57,16 @@ impl<S: Store> Repo<S> {
         }
     }
 
+    /// The aggregate in whose lane the unit of work is.
+    pub(crate) fn stream_in_lane(&self) -> Option<StreamId> {
+        match &self.ground {
+            Ground::Speculative(speculation) => {
+                speculation.as_ref().map(|one| one.stream().clone())
+            }
+            Ground::Transaction(_) => None,
+        }
+    }
+
     /// Whether the aggregate is as it will be if all goes well, not as it is.
     pub(crate) fn is_uncertain(&self) -> bool {
         matches!(&self.ground, Ground::Speculative(Some(one)) if one.is_uncertain())

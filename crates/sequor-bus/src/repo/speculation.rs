@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sequor_core::ports::Submitted;
-use sequor_core::{CommandId, Version};
+use sequor_core::{CommandId, StreamId, Version};
 
 use crate::cache::Entry;
 use crate::error::Halt;
@@ -63,6 +63,11 @@ impl Speculation {
         }
         let trusts = self.footing == Footing::Newest && self.turn.trusts_cache();
         (version, state, trusts && version != Version::NONE)
+    }
+
+    /// The aggregate that decides.
+    pub(super) fn stream(&self) -> &StreamId {
+        self.turn.stream()
     }
 
     /// The store was asked, so what is known is new.

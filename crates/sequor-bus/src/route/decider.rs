@@ -34,7 +34,10 @@ impl<S: Store, C: Target, A: Decider<C>> Route<S> for DeciderRoute<A, C> {
 
     async fn run(&self, envelope: &Envelope, repo: &mut Repo<S>) -> Result<Json, Halt> {
         let command = envelope.command::<C>().ok_or_else(foreign_command)?;
-        let stream = Route::<S>::decided_by(self, envelope)?.ok_or_else(foreign_command)?;
+        let stream = match repo.stream_in_lane() {
+            Some(stream) => stream,
+            None => Route::<S>::decided_by(self, envelope)?.ok_or_else(foreign_command)?,
+        };
         let key = envelope.meta.key.as_ref();
         let target = repo.load_stream::<A>(stream.clone(), key).await?;
         repo.halt_if_known()?;

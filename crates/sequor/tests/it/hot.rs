@@ -5,12 +5,11 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use sequor::{Batch, Error, Meta, Mode, Options, Receipt, Retry, Version};
+use sequor::{Batch, Error, Meta, Mode, Options, Receipt, Version};
 use tokio::task::JoinSet;
 
 use crate::bank::{
-    Ask, Balance, Bank, Happened, Refused, bank, cents, deposit, keyed, look, mail, meta, open,
-    withdraw,
+    Ask, Balance, Bank, Happened, Refused, bank, cents, deposit, keyed, look, meta, open, withdraw,
 };
 use crate::doing::{Handling, Run, doing, run};
 use crate::home::Home;
@@ -20,23 +19,18 @@ on_every_store!(
     one_hot_aggregate_is_served_in_order,
     the_next_one_is_decided_before_the_first_is_answered,
     a_refusal_waits_for_what_it_was_decided_on,
-    a_refusal_on_what_came_to_nothing_is_never_said,
     a_version_that_was_named_is_compared_with_what_is_stored,
-    who_hangs_on_a_failed_commit_is_decided_again,
-    a_third_of_replays_and_rejections_is_answered_without_a_conflict,
-    values_that_are_taken_fail_nobody_else,
     a_transaction_in_between_is_seen_by_those_who_come_after,
     a_caller_that_goes_away_holds_up_nobody,
-    a_lost_answer_is_found_again,
 );
 
-type Answer = Result<Receipt<Balance>, Error<Refused>>;
+pub(crate) type Answer = Result<Receipt<Balance>, Error<Refused>>;
 
-const CALLERS: u64 = 32;
+pub(crate) const CALLERS: u64 = 32;
 
 /// Executes commands at once, each in a task of its own that has come as far as its first wait
 /// before the next one starts.
-async fn in_order<H: Home>(bank: &Bank<H>, asks: Vec<(Ask, Meta)>) -> JoinSet<Answer> {
+pub(crate) async fn in_order<H: Home>(bank: &Bank<H>, asks: Vec<(Ask, Meta)>) -> JoinSet<Answer> {
     let mut running = JoinSet::new();
     for (ask, meta) in asks {
         let bank = bank.clone();
@@ -96,7 +90,7 @@ async fn the_next_one_is_decided_before_the_first_is_answered<H: Home>(store: Wa
     assert_eq!(balances, [1, 3, 6, 10, 15]);
 }
 
-async fn executed(running: JoinSet<Answer>) -> Vec<Balance> {
+pub(crate) async fn executed(running: JoinSet<Answer>) -> Vec<Balance> {
     let receipts = running.join_all().await.into_iter().map(Result::unwrap);
     receipts.map(|receipt| receipt.output.unwrap()).collect()
 }
@@ -114,23 +108,6 @@ async fn a_refusal_waits_for_what_it_was_decided_on<H: Home>(store: Watched<H>) 
     let answers = running.join_all().await;
     let refused: Vec<_> = answers.into_iter().filter_map(Result::err).collect();
     assert!(matches!(refused[..], [Error::Rejected(Refused::Overdrawn)]), "{refused:?}");
-}
-
-async fn a_refusal_on_what_came_to_nothing_is_never_said<H: Home>(store: Watched<H>) {
-    let bank = bank(&store).build().unwrap();
-    open(&bank, &["a", "b"]).await;
-    bank.execute(look("b"), keyed("used")).await.unwrap();
-    store.watch.close_gate(Door::Answer);
-    // The account would be closed, and refuse the deposit; but the key is that of another request.
-    let close = Ask::Close { account: "a".into() };
-    let asks = vec![(close, keyed("used")), (deposit("a", 1), keyed("deposit"))];
-    let running = in_order(&bank, asks).await;
-    store.watch.at_gate(1).await;
-    store.watch.open_gate();
-    let (done, failed): (Vec<_>, Vec<_>) =
-        running.join_all().await.into_iter().partition(Result::is_ok);
-    assert!(matches!(failed[..], [Err(Error::KeyReused { .. })]), "{failed:?}");
-    assert_eq!((done.len(), cents(&bank, "a").await), (1, 1));
 }
 
 async fn a_version_that_was_named_is_compared_with_what_is_stored<H: Home>(store: Watched<H>) {
@@ -151,104 +128,6 @@ async fn a_version_that_was_named_is_compared_with_what_is_stored<H: Home>(store
     let [Error::Conflict { expected, .. }] = &refused[..] else { panic!("{refused:?}") };
     assert_eq!(*expected, Version::new(1));
     assert_eq!(cents(&bank, "a").await, 2);
-}
-
-/// With and without retries: it was nobody's conflict.
-async fn who_hangs_on_a_failed_commit_is_decided_again<H: Home>(store: Watched<H>) {
-    for (account, retry) in [("a", Retry::DEFAULT), ("b", Retry::OFF)] {
-        let bank = bank(&store).retry(retry).build().unwrap();
-        open(&bank, &[account, &format!("rival of {account}")]).await;
-        let address = format!("{account}@example.org");
-        let rival = mail(&format!("rival of {account}"), &address);
-        bank.execute(rival, meta()).await.unwrap();
-        store.watch.close_gate(Door::Answer);
-        let mut asks = vec![(mail(account, &address), keyed(&format!("{account}-mail")))];
-        asks.extend((0..5).map(|n| (deposit(account, 1), keyed(&format!("{account}{n}")))));
-        let running = in_order(&bank, asks).await;
-        store.watch.at_gate(6).await;
-        store.watch.open_gate();
-        let answers = running.join_all().await;
-        let (done, failed): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
-        assert!(matches!(failed[..], [Err(Error::UniqueTaken { .. })]), "{failed:?}");
-        assert_eq!((done.len(), cents(&bank, account).await), (5, 5));
-    }
-}
-
-async fn a_third_of_replays_and_rejections_is_answered_without_a_conflict<H: Home>(
-    store: Watched<H>,
-) {
-    let bank = bank(&store).build().unwrap();
-    open(&bank, &["a"]).await;
-    for n in 0..CALLERS {
-        bank.execute(deposit("a", 1), keyed(&format!("known-{n}"))).await.unwrap();
-    }
-    let mut running = JoinSet::new();
-    for caller in 0..CALLERS {
-        let bank = bank.clone();
-        running.spawn(async move { mixed(&bank, caller).await });
-    }
-    running.join_all().await;
-    let looked = bank.execute(look("a"), meta()).await.unwrap();
-    // Of twelve rounds each, eight deposit.
-    let deposits = i64::try_from(CALLERS * 8 + CALLERS).unwrap();
-    assert_eq!(looked.output.unwrap().cents, deposits);
-    assert_eq!(looked.streams[0].version.get(), CALLERS * 9 + 1);
-}
-
-/// Twelve commands, of which two are replays and two are rejected. All get their right answer.
-async fn mixed<H: Home>(bank: &Bank<H>, caller: u64) {
-    for n in 0..12 {
-        match (caller + n) % 6 {
-            0 => {
-                let known = keyed(&format!("known-{caller}"));
-                let again = bank.execute(deposit("a", 1), known).await;
-                assert!(again.as_ref().is_ok_and(Receipt::is_replayed), "{again:?}");
-            }
-            1 => {
-                let meta = keyed(&format!("vain-{caller}-{n}"));
-                let vain = bank.execute(withdraw("a", 1_000_000), meta).await;
-                assert!(matches!(vain, Err(Error::Rejected(Refused::Overdrawn))), "{vain:?}");
-            }
-            _ => {
-                let meta = keyed(&format!("{caller}-{n}"));
-                let done = bank.execute(deposit("a", 1), meta).await;
-                assert!(done.as_ref().is_ok_and(Receipt::is_executed), "{done:?}");
-            }
-        }
-    }
-}
-
-async fn values_that_are_taken_fail_nobody_else<H: Home>(store: Watched<H>) {
-    let bank = bank(&store).build().unwrap();
-    open(&bank, &["a", "b"]).await;
-    bank.execute(mail("b", "taken"), meta()).await.unwrap();
-    let mut running = JoinSet::new();
-    for caller in 0..CALLERS {
-        let bank = bank.clone();
-        running.spawn(async move {
-            for n in 0..6 {
-                let meta = keyed(&format!("{caller}-{n}"));
-                match n % 3 {
-                    0 => {
-                        let taken = bank.execute(mail("a", "taken"), meta).await;
-                        assert!(matches!(taken, Err(Error::UniqueTaken { .. })), "{taken:?}");
-                    }
-                    1 => {
-                        let own = mail("a", &format!("{caller}@example.org"));
-                        assert!(bank.execute(own, meta).await.unwrap().is_executed());
-                    }
-                    _ => {
-                        let done = bank.execute(deposit("a", 1), meta).await.unwrap();
-                        assert!(done.is_executed());
-                    }
-                }
-            }
-        });
-    }
-    running.join_all().await;
-    let looked = bank.execute(look("a"), meta()).await.unwrap();
-    assert_eq!(looked.streams[0].version.get(), 4 * CALLERS + 1);
-    assert_eq!(looked.output.unwrap().cents, i64::try_from(2 * CALLERS).unwrap());
 }
 
 /// Handlers and batches see what is stored; whoever was decided on something else is decided again.
@@ -307,18 +186,27 @@ async fn a_caller_that_goes_away_holds_up_nobody<H: Home>(store: Watched<H>) {
     assert_eq!(cents(&bank, "a").await, 7);
 }
 
-async fn a_lost_answer_is_found_again<H: Home>(store: Watched<H>) {
+#[cfg(feature = "sqlite")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_batch_carries_many_commands_of_one_aggregate() {
+    use crate::home::Fresh;
+
+    let store = sequor::sqlite::SqliteStore::fresh().await;
     let bank = bank(&store).build().unwrap();
     open(&bank, &["a"]).await;
-    store.watch.close_gate(Door::Answer);
-    store.watch.lose_next_answer();
-    let asks = (0..4).map(|n| (deposit("a", 1), keyed(&n.to_string()))).collect();
-    let running = in_order(&bank, asks).await;
-    store.watch.at_gate(4).await;
-    store.watch.open_gate();
-    let answers = running.join_all().await;
-    let unknown: Vec<_> = answers.into_iter().filter_map(Result::err).collect();
-    assert!(matches!(unknown[..], [Error::Unknown { .. }]), "{unknown:?}");
-    bank.execute(deposit("a", 1), keyed("after")).await.unwrap();
-    assert_eq!(cents(&bank, "a").await, 5);
+    let before = store.inner.stats();
+    let mut running = JoinSet::new();
+    for caller in 0..CALLERS {
+        let bank = bank.clone();
+        running.spawn(async move {
+            for n in 0..20 {
+                bank.execute(deposit("a", 1), keyed(&format!("{caller}-{n}"))).await.unwrap();
+            }
+        });
+    }
+    running.join_all().await;
+    let after = store.inner.stats();
+    let (commits, batches) = (after.commits - before.commits, after.batches - before.batches);
+    assert_eq!(commits, CALLERS * 20);
+    assert!(batches * 4 < commits, "{batches} batches for {commits} commits");
 }

@@ -42,6 +42,7 @@ mod cancellation;
 mod conflicts;
 mod connections;
 mod duplicates;
+mod falls;
 mod handlers;
 mod hot;
 mod issued;

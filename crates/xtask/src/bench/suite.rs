@@ -14,11 +14,11 @@ use sequor::sqlite::SqliteStore;
 use super::domain::{Deposit, Keys, service, tenant};
 use super::load::{Figure, Load, Work};
 use super::report::{Report, median, micros, rate, ratio, table};
-use super::{Arguments, Part, growth, raw};
+use super::{Arguments, Part, growth, raw, rivals};
 use crate::workspace::Workspace;
 
 const HEAD: [&str; 6] = ["what", "callers", "commands /s", "p50 µs", "p99 µs", "errors"];
-const ACCOUNTS: u64 = 1_000;
+pub(super) const ACCOUNTS: u64 = 1_000;
 
 /// Deposits on so many accounts.
 pub(super) struct Deposits<S: Store> {
@@ -65,6 +65,9 @@ pub(super) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     if wanted(Part::Sqlite) {
         cores.block_on(sqlite(&mut report, duration))?;
         cores.block_on(limits(&mut report, duration))?;
+    }
+    if wanted(Part::Rivals) {
+        rivals::run(&mut report, duration)?;
     }
     if wanted(Part::Replay) {
         cores.block_on(replay(&mut report, duration))?;
