@@ -54,5 +54,7 @@ mod projections;
 mod readable;
 mod refusals;
 mod tenants;
+#[cfg(feature = "postgres")]
+mod trips;
 mod unique;
 mod validation;
