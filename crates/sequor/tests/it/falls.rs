@@ -20,6 +20,7 @@ on_every_store!(
     who_hangs_on_a_failed_commit_is_decided_again,
     a_third_of_replays_and_rejections_is_answered_without_a_conflict,
     values_that_are_taken_fail_nobody_else,
+    a_version_of_another_maker_is_not_what_was_decided_on,
     a_lost_answer_is_found_again,
     callers_that_go_away_among_many_lose_nothing,
 );
@@ -197,6 +198,30 @@ async fn values_that_are_taken_fail_nobody_else<H: Home>(store: Watched<H>) {
     let looked = bank.execute(look("a"), meta()).await.unwrap();
     assert_eq!(looked.streams[0].version.get(), 4 * CALLERS + 1);
     assert_eq!(looked.output.unwrap().cents, i64::try_from(2 * CALLERS).unwrap());
+}
+
+/// Ten cents that come to nothing, one cent of another service at the same version, and five that
+/// are withdrawn from the ten: the number of the version is right, the decision was on what never was.
+async fn a_version_of_another_maker_is_not_what_was_decided_on<H: Home>(store: Watched<H>) {
+    let banks = [(), ()].map(|()| bank(&store).build().unwrap());
+    open(&banks[0], &["a", "b"]).await;
+    banks[0].execute(look("b"), keyed("used")).await.unwrap();
+    store.watch.close_gate(Door::Answer);
+    let mut running = in_order(&banks[0], vec![(deposit("a", 10), keyed("used"))]).await;
+    store.watch.at_gate(1).await;
+    let stranger = banks[1].clone();
+    let stranger = tokio::spawn(async move { stranger.execute(deposit("a", 1), meta()).await });
+    store.watch.at_gate(2).await;
+    let bank = banks[0].clone();
+    running.spawn(async move { bank.execute(withdraw("a", 5), keyed("withdraw")).await });
+    store.watch.at_gate(3).await;
+    store.watch.open_gate();
+    assert!(stranger.await.unwrap().unwrap().is_executed());
+    let answers = running.join_all().await;
+    assert!(answers.iter().any(|one| matches!(one, Err(Error::KeyReused { .. }))), "{answers:?}");
+    let overdrawn = |one: &_| matches!(one, &Err(Error::Rejected(Refused::Overdrawn)));
+    assert!(answers.iter().any(overdrawn), "{answers:?}");
+    assert_eq!(cents(&banks[1], "a").await, 1);
 }
 
 async fn a_lost_answer_is_found_again<H: Home>(store: Watched<H>) {
