@@ -58,4 +58,7 @@ mod pages {
     #[cfg(feature = "sqlite")]
     #[doc = include_str!("../../../docs/guides/sqlite.md")]
     struct Sqlite;
+    #[cfg(feature = "postgres")]
+    #[doc = include_str!("../../../docs/guides/postgres.md")]
+    struct Postgres;
 }
