@@ -361,6 +361,29 @@ async fn tables_are_not_installed_through_a_pooler() {
     assert!(matches!(refused, OpenError::Settings(SettingsError::InstallPooled)), "{refused}");
 }
 
+const LATE: &str = "CREATE TABLE late (tenant_id uuid); SELECT sequor.wall('late');
+    CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF sequor.tenant() IS DISTINCT FROM NEW.tenant_id OR current_user <> 'sequor_app' THEN
+            RAISE EXCEPTION 'too late';
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE CONSTRAINT TRIGGER late AFTER INSERT ON late DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION late()";
+
+#[tokio::test]
+async fn what_is_put_off_until_commit_still_knows_its_tenant() {
+    let database = installed().await;
+    database.run(LATE).await;
+    let store = open(&database).await;
+    let mut transaction = store.begin(tenant(1)).await.unwrap();
+    let insert = format!("INSERT INTO late VALUES ('{}')", tenant(1).as_uuid());
+    run(transaction.connection(), &insert).await.unwrap();
+    transaction.write(deposit("a", 0), &Projections::none()).await.unwrap();
+    transaction.commit().await.unwrap();
+}
+
 /// A projection that leaves something behind, in a batch.
 struct Careless;
 
