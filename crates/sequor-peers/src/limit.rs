@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::peer::System;
 use crate::report::{Report, Row, load, rate, table};
-use crate::stage::{Network, Stage};
+use crate::stage::{COPY, Network, PostgresStage, Stage as _};
 
 const CLIENTS: [u32; 3] = [1, 2, 8];
 
@@ -23,7 +23,7 @@ pub(crate) struct Limit {
 
 /// Measures on a copy of sequor's filled database, without the network.
 pub(crate) async fn measure(
-    stage: &Stage,
+    stage: &PostgresStage,
     ours: Option<&&'static dyn System>,
     duration: Duration,
 ) -> Result<Vec<Limit>> {
@@ -40,7 +40,7 @@ pub(crate) async fn measure(
         pgbench.arg(format!("--client={clients}")).arg(format!("--define=clients={clients}"));
         pgbench.arg(format!("--time={}", duration.as_secs().max(1)));
         pgbench.arg(format!("--port={}", cluster.port())).arg("--host=127.0.0.1");
-        pgbench.arg("--file").arg(&script).arg("copy");
+        pgbench.arg("--file").arg(&script).arg(COPY);
         let output = pgbench.output().context("cannot start pgbench")?;
         let said = String::from_utf8_lossy(&output.stdout);
         ensure!(

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::load::{Figure, Load, Work};
 use crate::peer::System;
 use crate::report::{Report, Row};
-use crate::stage::{Disk, Network, Stage};
+use crate::stage::{Disk, Network, PostgresStage, Stage};
 use crate::{Arguments, limit, peers};
 
 const LOADS: [Load; 7] = [
@@ -39,10 +39,9 @@ beside it. On PostgreSQL fsync is on.";
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let bench = Bench::new(arguments)?;
     let mut report = Report::default();
-    let names = bench.postgres.iter().map(|one| format!("* {}: {}.", one.name(), one.about()));
     report.say("## Beside its peers");
     report.say(READING);
-    report.say(&names.collect::<Vec<_>>().join("\n"));
+    report.say(&about(&bench.postgres));
     let runtime = tokio::runtime::Runtime::new()?;
     for disk in [Disk::Own, Disk::Slow] {
         runtime.block_on(bench.postgres(disk, &mut report))?;
@@ -54,6 +53,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+fn about(systems: &[&'static dyn System]) -> String {
+    let lines = systems.iter().map(|one| format!("* {}: {}.", one.name(), one.about()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 struct Bench {
     postgres: Vec<&'static dyn System>,
     rounds: usize,
@@ -63,19 +67,18 @@ struct Bench {
 
 impl Bench {
     fn new(arguments: &Arguments) -> Result<Self> {
-        let wanted = |system: &&&'static dyn System| {
-            let name = system.name();
-            let all = arguments.only.is_empty();
-            all || name == "sequor" || arguments.only.iter().any(|wanted| wanted == name)
-        };
-        let known = |name: &&String| peers::POSTGRES.iter().any(|system| system.name() == *name);
-        let unknown: Vec<&String> = arguments.only.iter().filter(|name| !known(name)).collect();
+        let only = &arguments.only;
+        let is_known = |wanted: &str| peers::POSTGRES.iter().any(|one| one.name() == wanted);
+        let unknown: Vec<_> = only.iter().filter(|name| !is_known(name)).collect();
         ensure!(unknown.is_empty(), "nobody is called {unknown:?}");
-        let postgres: Vec<_> = peers::POSTGRES.iter().filter(wanted).copied().collect();
+        let is_wanted = |name| only.is_empty() || only.iter().any(|wanted| wanted == name);
+        let postgres = peers::POSTGRES.iter();
+        let postgres = postgres.filter(|one| one.name() == "sequor" || is_wanted(one.name()));
+        let postgres: Vec<_> = postgres.copied().collect();
         let (rounds, seconds) = if arguments.quick { (1, 0.25) } else { (3, arguments.seconds) };
-        let style = "  {spinner} {elapsed} of about {duration} {wide_bar} {msg}";
         // Two disks and two networks; the crowd is two systems more.
         let steps = 4 * rounds * (LOADS.len() * postgres.len() + 2);
+        let style = "  {spinner} {elapsed} of about {duration} {wide_bar} {msg}";
         let bar = ProgressBar::new(u64::try_from(steps)?)
             .with_style(ProgressStyle::with_template(style)?);
         bar.enable_steady_tick(Duration::from_millis(500));
@@ -84,18 +87,10 @@ impl Bench {
 
     /// Everything on PostgreSQL with one kind of disk.
     async fn postgres(&self, disk: Disk, report: &mut Report) -> Result<()> {
-        let stage = Stage::start(disk)?;
-        for system in &self.postgres {
-            self.bar.set_message(format!("filling {}", system.name()));
-            stage.fill(*system).await?;
-        }
+        let stage = PostgresStage::start(disk)?;
+        self.fill(&stage, &self.postgres).await?;
         for network in [Network::Direct, Network::Slow] {
-            let mut rows = Vec::new();
-            for load in LOADS {
-                rows.push(self.row(&stage, network, (load, &self.postgres)).await?);
-            }
-            let crowd = fastest_two(&rows, &self.postgres);
-            rows.push(self.row(&stage, network, (CROWD, &crowd)).await?);
+            let rows = self.rows(&stage, network, &self.postgres).await?;
             self.bar.suspend(|| report.add(title(disk, network), &rows));
             if network == Network::Direct {
                 self.bar.set_message("pgbench");
@@ -109,10 +104,34 @@ impl Bench {
         Ok(())
     }
 
+    async fn fill(&self, stage: &dyn Stage, systems: &[&'static dyn System]) -> Result<()> {
+        for system in systems {
+            self.bar.set_message(format!("filling {}", system.name()));
+            stage.fill(*system).await?;
+        }
+        Ok(())
+    }
+
+    /// Every load, and the crowd on the fastest two.
+    async fn rows(
+        &self,
+        stage: &dyn Stage,
+        network: Network,
+        systems: &[&'static dyn System],
+    ) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for load in LOADS {
+            rows.push(self.row(stage, network, (load, systems)).await?);
+        }
+        let crowd = fastest_two(&rows, systems);
+        rows.push(self.row(stage, network, (CROWD, &crowd)).await?);
+        Ok(rows)
+    }
+
     /// One load on each system, who take turns.
     async fn row(
         &self,
-        stage: &Stage,
+        stage: &dyn Stage,
         network: Network,
         (load, systems): (Load, &[&'static dyn System]),
     ) -> Result<Row> {

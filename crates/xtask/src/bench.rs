@@ -6,6 +6,7 @@ mod domain;
 mod growth;
 #[cfg(feature = "bench")]
 mod load;
+mod peers;
 #[cfg(feature = "bench")]
 mod raw;
 #[cfg(feature = "bench")]
@@ -29,16 +30,26 @@ use crate::workspace::Workspace;
 ///   cargo xtask bench --only sqlite         the commands on SQLite and their limits
 ///   cargo xtask bench --seconds 0.3         a quick look
 ///   cargo xtask bench --write               everything, into docs/BENCHMARKS.md
+///   cargo xtask bench --peers               sequor beside others on PostgreSQL, half an hour
+///   cargo xtask bench --peers --only esrs   beside one of them
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
     /// How long each row is measured, in seconds.
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
-    /// Measures only some of it.
-    #[arg(long, value_enum)]
-    only: Vec<Part>,
-    /// Writes the tables into docs/BENCHMARKS.md.
+    /// Measures only some of it: memory, sqlite, rivals, replay, growth; or, with --peers, peers by
+    /// name.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Measures sequor beside its peers instead, in a workspace of their own that takes minutes to
+    /// build.
+    #[arg(long)]
+    peers: bool,
+    /// With --peers: one short round, to see whether everything still runs.
+    #[arg(long, requires = "peers")]
+    quick: bool,
+    /// Writes the tables into their part of docs/BENCHMARKS.md.
     #[arg(long)]
     write: bool,
 }
@@ -66,15 +77,33 @@ fn seconds(text: &str) -> Result<f64, String> {
     Err("0.05 to 600 seconds".to_owned())
 }
 
+impl Arguments {
+    /// The parts that `--only` names.
+    fn parts(&self) -> Result<Vec<Part>> {
+        let part = |name: &String| <Part as clap::ValueEnum>::from_str(name, false);
+        self.only.iter().map(part).collect::<Result<_, _>>().map_err(|name| {
+            anyhow::anyhow!("--only takes memory, sqlite, rivals, replay and growth: {name}")
+        })
+    }
+}
+
 /// Runs the benchmark.
-#[cfg(feature = "bench")]
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    if arguments.peers {
+        return peers::run(workspace, arguments);
+    }
+    arguments.parts()?;
+    run_ours(workspace, arguments)
+}
+
+#[cfg(feature = "bench")]
+fn run_ours(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     suite::run(workspace, arguments)
 }
 
-/// Runs the benchmark in a release build of its own.
+/// In a release build of its own.
 #[cfg(not(feature = "bench"))]
-pub(crate) fn run(workspace: &Workspace, _: &Arguments) -> Result<()> {
+fn run_ours(workspace: &Workspace, _: &Arguments) -> Result<()> {
     let cargo = ["run", "--quiet", "--release", "--package", "xtask", "--features", "bench", "--"];
     let own = std::env::args().skip(1);
     crate::step::Step::cargo(cargo.into_iter().map(str::to_owned).chain(own)).run(workspace.root())

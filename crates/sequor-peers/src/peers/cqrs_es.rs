@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::pool;
 use crate::peer::{Accounts, Failure, Place, System};
 
-/// The one table that the documents of postgres-es ask for where there are no snapshots.
+/// The one table that it asks for where there are no snapshots.
 const TABLES: &str = "CREATE TABLE events (
     aggregate_type text NOT NULL, aggregate_id text NOT NULL, sequence bigint NOT NULL,
     event_type text NOT NULL, event_version text NOT NULL, payload json NOT NULL,

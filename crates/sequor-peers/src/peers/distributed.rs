@@ -12,6 +12,7 @@ use distributed::{
 use sqlx_09::PgPool;
 use uuid::Uuid;
 
+use super::pool_09;
 use crate::peer::{Accounts, Failure, Place, System};
 
 #[derive(Default)]
@@ -33,31 +34,27 @@ impl Account {
     }
 }
 
-struct Bank {
-    accounts: AggregateRepository<QueuedRepository<PostgresRepository>, Account>,
-    pool: PgPool,
+struct Bank<R, P> {
+    accounts: AggregateRepository<QueuedRepository<R>, Account>,
+    pool: P,
 }
 
-impl Bank {
-    async fn commit(&self, account: &mut Account) -> Result<(), Failure> {
-        match self.accounts.commit(account).await {
-            Ok(_) => Ok(()),
-            Err(RepositoryError::ConcurrentWrite { .. }) => Err(Failure::Conflict),
-            Err(error) => Err(error.into()),
-        }
+fn judged<T>(done: Result<T, RepositoryError>) -> Result<(), Failure> {
+    match done {
+        Ok(_) => Ok(()),
+        Err(RepositoryError::ConcurrentWrite { .. }) => Err(Failure::Conflict),
+        Err(error) => Err(error.into()),
     }
+}
+
+fn opened(id: Uuid) -> Result<Account, Failure> {
+    let mut account = Account::default();
+    account.open(id.to_string())?;
+    Ok(account)
 }
 
 /// On PostgreSQL.
 pub(crate) struct OnPostgres;
-
-async fn pool(place: &Place) -> Result<PgPool> {
-    let options = sqlx_09::postgres::PgPoolOptions::new()
-        .max_connections(super::POOL_CONNECTIONS_MAX)
-        .min_connections(super::POOL_CONNECTIONS_MAX)
-        .test_before_acquire(false);
-    Ok(options.connect(&place.url).await?)
-}
 
 #[async_trait]
 impl System for OnPostgres {
@@ -71,32 +68,30 @@ impl System for OnPostgres {
     }
 
     async fn install(&self, place: &Place) -> Result<()> {
-        let pool = pool(place).await?;
+        let pool = pool_09(&place.url).await?;
         PostgresRepository::new(pool.clone()).migrate().await?;
         pool.close().await;
         Ok(())
     }
 
     async fn open(&self, place: &Place) -> Result<Arc<dyn Accounts>> {
-        let pool = pool(place).await?;
+        let pool = pool_09(&place.url).await?;
         let accounts = PostgresRepository::new(pool.clone()).queued().aggregate::<Account>();
         Ok(Arc::new(Bank { accounts, pool }))
     }
 }
 
 #[async_trait]
-impl Accounts for Bank {
+impl Accounts for Bank<PostgresRepository, PgPool> {
     async fn create(&self, account: Uuid) -> Result<(), Failure> {
-        let mut opened = Account::default();
-        opened.open(account.to_string())?;
-        self.commit(&mut opened).await
+        judged(self.accounts.commit(&mut opened(account)?).await)
     }
 
     async fn deposit(&self, account: Uuid) -> Result<(), Failure> {
         let account = self.accounts.get(&account.to_string()).await?;
         let mut account = account.ok_or_else(|| anyhow::anyhow!("not open"))?;
         account.deposit(1)?;
-        self.commit(&mut account).await
+        judged(self.accounts.commit(&mut account).await)
     }
 
     async fn close(&self) {

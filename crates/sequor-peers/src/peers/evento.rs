@@ -8,8 +8,10 @@ use evento::metadata::Event;
 use evento::migrator::{Migrate as _, Plan};
 use evento::projection::{Projection, ProjectionAggregate as _};
 use evento::{Executor, WriteError};
+use sqlx_09::PgPool;
 use uuid::Uuid;
 
+use super::pool_09;
 use crate::peer::{Accounts, Failure, Place, System};
 
 #[evento::aggregate(name = "bank/account")]
@@ -82,14 +84,6 @@ fn judged(written: Result<String, WriteError>) -> Result<(), Failure> {
 /// On PostgreSQL.
 pub(crate) struct OnPostgres;
 
-async fn postgres_pool(place: &Place) -> Result<sqlx_09::PgPool> {
-    let options = sqlx_09::postgres::PgPoolOptions::new()
-        .max_connections(super::POOL_CONNECTIONS_MAX)
-        .min_connections(super::POOL_CONNECTIONS_MAX)
-        .test_before_acquire(false);
-    Ok(options.connect(&place.url).await?)
-}
-
 #[async_trait]
 impl System for OnPostgres {
     fn name(&self) -> &'static str {
@@ -101,7 +95,7 @@ impl System for OnPostgres {
     }
 
     async fn install(&self, place: &Place) -> Result<()> {
-        let pool = postgres_pool(place).await?;
+        let pool = pool_09(&place.url).await?;
         let mut connection = pool.acquire().await?;
         let migrator = evento::sql_migrator::new::<sqlx_09::Postgres>()?;
         migrator.run(&mut *connection, &Plan::apply_all()).await?;
@@ -111,13 +105,13 @@ impl System for OnPostgres {
     }
 
     async fn open(&self, place: &Place) -> Result<Arc<dyn Accounts>> {
-        let pool = postgres_pool(place).await?;
+        let pool = pool_09(&place.url).await?;
         Ok(Arc::new(Bank::new(evento::Postgres::from(pool.clone()), pool)))
     }
 }
 
 #[async_trait]
-impl Accounts for Bank<evento::Postgres, sqlx_09::PgPool> {
+impl Accounts for Bank<evento::Postgres, PgPool> {
     async fn create(&self, account: Uuid) -> Result<(), Failure> {
         self.open(account).await
     }

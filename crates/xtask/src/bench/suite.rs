@@ -14,7 +14,7 @@ use sequor::sqlite::SqliteStore;
 use super::domain::{Deposit, Keys, service, tenant};
 use super::load::{Figure, Load, Work};
 use super::report::{Report, median, micros, rate, ratio, table};
-use super::{Arguments, Part, growth, raw, rivals};
+use super::{Arguments, Part, growth, peers, raw, rivals};
 use crate::workspace::Workspace;
 
 const HEAD: [&str; 6] = ["what", "callers", "commands /s", "p50 µs", "p99 µs", "errors"];
@@ -54,7 +54,8 @@ impl<S: Store> Work for Replays<S> {
 
 /// Runs what was asked for, and prints and writes the tables.
 pub(super) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
-    let wanted = |part| arguments.only.is_empty() || arguments.only.contains(&part);
+    let parts = arguments.parts()?;
+    let wanted = |part| parts.is_empty() || parts.contains(&part);
     let duration = Duration::from_secs_f64(arguments.seconds);
     let mut report = Report::default();
     if wanted(Part::Memory) {
@@ -77,7 +78,8 @@ pub(super) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     }
     if arguments.write {
         let path = workspace.root().join("docs/BENCHMARKS.md");
-        let page = report.page("cargo xtask bench --write");
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        let page = report.page("cargo xtask bench --write") + &peers::section(&before);
         std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
