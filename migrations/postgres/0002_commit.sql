@@ -151,6 +151,26 @@ BEGIN
 END
 $$;
 
+-- Locks a stream for the rest of the transaction, if it exists.
+CREATE FUNCTION sequor.hold(wait_ms integer, tenant uuid, wanted_aggregate text, wanted_id text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+DECLARE
+    waits_before constant text := current_setting('lock_timeout');
+BEGIN
+    PERFORM sequor.check_tenant(ARRAY[tenant]);
+    PERFORM set_config('lock_timeout', wait_ms::text, true);
+    PERFORM FROM sequor.streams AS stream
+    WHERE stream.tenant_id = tenant AND stream.aggregate = wanted_aggregate
+        AND stream.aggregate_id = wanted_id
+    FOR UPDATE;
+    PERFORM set_config('lock_timeout', waits_before, true);
+END
+$$;
+
 -- The record under a key; where the key is not known, the events of a stream after a version, in
 -- order. STABLE: all of it under the snapshot of one statement, so that a state which contains a
 -- command's effect is never shown beside "the key is not known". LEFT, so that a row whose command
@@ -999,12 +1019,14 @@ REVOKE ALL ON FUNCTION
     sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid),
     sequor.is_young(text, timestamptz), sequor.archived(uuid, text),
     sequor.expired_record(uuid, uuid), sequor.claim(integer, uuid, text),
-    sequor.unclaim(uuid, text), sequor.history(uuid, text, text, text, bigint), sequor.commit,
-    sequor.commit_one, sequor.claim_one_by_one, sequor.lock_streams_one_by_one, sequor.make_streams,
+    sequor.unclaim(uuid, text), sequor.hold(integer, uuid, text, text),
+    sequor.history(uuid, text, text, text, bigint), sequor.commit, sequor.commit_one,
+    sequor.claim_one_by_one, sequor.lock_streams_one_by_one, sequor.make_streams,
     sequor.lock_values, sequor.change_values, sequor.taken_value
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid),
     sequor.claim(integer, uuid, text), sequor.unclaim(uuid, text),
-    sequor.history(uuid, text, text, text, bigint), sequor.commit, sequor.commit_one
+    sequor.hold(integer, uuid, text, text), sequor.history(uuid, text, text, text, bigint),
+    sequor.commit, sequor.commit_one
     TO sequor_app;

@@ -73,7 +73,7 @@ impl<S: Store> Alone<'_, S> {
     async fn attempt(&self, envelope: &Envelope, tries: Tries) -> Result<Reply, Halt> {
         let Inner { dispatch, .. } = self.0;
         let Some(stream) = dispatch.routes.find(envelope.name())?.decided_by(envelope)? else {
-            return self.in_transaction(envelope).await;
+            return self.in_transaction(envelope, tries).await;
         };
         if tries.falls > 0 && envelope.meta.key.is_some() {
             // Among those who fell are replays, and they would make others fall.
@@ -82,7 +82,7 @@ impl<S: Store> Alone<'_, S> {
         }
         let turn = dispatch.backing.lanes.enter(stream).await;
         if tries.conflicts >= OPTIMISTIC_TRIES {
-            return self.in_turn(envelope, turn).await;
+            return self.in_turn(envelope, turn, tries).await;
         }
         let trusts_cache = envelope.options.if_version.is_none();
         let speculation = Speculation::begin(turn, tries, trusts_cache).await;
@@ -98,17 +98,17 @@ impl<S: Store> Alone<'_, S> {
 
     /// A decider in a transaction. What is under way may hang on an earlier try of this command, so
     /// it goes first.
-    async fn in_turn(&self, envelope: &Envelope, turn: Turn) -> Result<Reply, Halt> {
+    async fn in_turn(&self, envelope: &Envelope, turn: Turn, tries: Tries) -> Result<Reply, Halt> {
         if !turn.is_clear().await {
             return Err(StoreError::Busy.into());
         }
-        self.in_transaction(envelope).await
+        self.in_transaction(envelope, tries).await
     }
 
     /// The command and what it issues, in one transaction. It has come through the chain already;
     /// what it issues has not.
-    async fn in_transaction(&self, envelope: &Envelope) -> Result<Reply, Halt> {
-        let together = Together::new(self.0);
+    async fn in_transaction(&self, envelope: &Envelope, tries: Tries) -> Result<Reply, Halt> {
+        let together = Together::new(self.0, tries);
         let first = together.step(envelope).await?;
         let issued = together.issued(envelope).await;
         let replies = together.run_all(vec![first], issued).await?;
@@ -127,7 +127,7 @@ pub(crate) async fn run_together<S: Store>(
     let retry = inner.dispatch.retry.for_commands(envelopes);
     let mut tries = Tries::default();
     loop {
-        match Together::new(inner).run_all(Vec::new(), envelopes.to_vec()).await {
+        match Together::new(inner, tries).run_all(Vec::new(), envelopes.to_vec()).await {
             Ok(mut replies) => {
                 replies.truncate(envelopes.len());
                 return Ok(replies);
@@ -143,6 +143,8 @@ pub(crate) async fn run_together<S: Store>(
 /// The end for commands that share a transaction.
 struct Together<'a, S: Store> {
     inner: &'a Inner<S>,
+    /// What the tries before this one have met.
+    tries: Tries,
     /// Opened by the first command that gets so far.
     repo: Mutex<Option<Repo<S>>>,
     /// Whether trying all of them again may help; an error that has come through the chain does
@@ -168,8 +170,8 @@ impl<S: Store> End for Together<'_, S> {
 }
 
 impl<'a, S: Store> Together<'a, S> {
-    fn new(inner: &'a Inner<S>) -> Self {
-        Self { inner, repo: Mutex::new(None), transient: AtomicBool::new(false) }
+    fn new(inner: &'a Inner<S>, tries: Tries) -> Self {
+        Self { inner, tries, repo: Mutex::new(None), transient: AtomicBool::new(false) }
     }
 
     async fn step(&self, envelope: &Envelope) -> Result<Reply, Halt> {
@@ -181,7 +183,7 @@ impl<'a, S: Store> Together<'a, S> {
     async fn repo(&self, envelope: &Envelope) -> Result<MappedMutexGuard<'_, Repo<S>>, Halt> {
         let mut repo = self.repo.lock().await;
         if repo.is_none() {
-            *repo = Some(Repo::open(&self.inner.dispatch.backing, envelope).await?);
+            *repo = Some(Repo::open(&self.inner.dispatch.backing, envelope, self.tries).await?);
         }
         MutexGuard::try_map(repo, Option::as_mut).map_err(|_| nothing_done())
     }

@@ -4,8 +4,8 @@ use std::num::NonZeroU16;
 
 use sequor_core::{Partition, StoreError, TenantId};
 
-use crate::error::{corrupt, store_error};
 use crate::connection::Session;
+use crate::error::{corrupt, store_error};
 use crate::row;
 
 /// The partitions of a store, as they were when it was created.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use sequor_core::ports::{History, HistoryRequest, Transact, Transaction};
 use sequor_core::{
-    Commit, IdempotencyKey, Invalid, Projections, Record, StoreError, TenantId,
+    Commit, IdempotencyKey, Invalid, Projections, Record, StoreError, StreamId, TenantId,
 };
 use sqlx::postgres::PgTransactionManager;
 use sqlx::{AssertSqlSafe, PgConnection, SqlSafeStr};
@@ -152,6 +152,19 @@ impl Transaction for PostgresTransaction {
                 Ok(None)
             }
         }
+    }
+
+    async fn hold(&mut self, stream: &StreamId) -> Result<(), StoreError> {
+        self.check_tenant(stream.tenant)?;
+        let wait = i32::try_from(self.store.lock_wait_max().as_millis()).unwrap_or(i32::MAX);
+        let session = self.session()?;
+        let hold = session
+            .statement(include_str!("sql/hold.sql"))
+            .bind(wait)
+            .bind(*stream.tenant.as_uuid())
+            .bind(stream.aggregate.as_str())
+            .bind(stream.id.as_str());
+        hold.execute(&mut session.postgres).await.map_err(store_error)
     }
 
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {

@@ -150,7 +150,12 @@ impl<S: Store> Repo<S> {
         let request = HistoryRequest { tenant, key, stream: Some((stream, after)) };
         match &mut self.ground {
             Ground::Speculative(_) => self.backing.store.history(request).await,
-            Ground::Transaction(transaction) => transaction.history(request).await,
+            Ground::Transaction(transaction) => {
+                if self.holds {
+                    transaction.hold(stream).await?;
+                }
+                transaction.history(request).await
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::error::StoreError;
 use crate::key::IdempotencyKey;
 use crate::projection::Projections;
 use crate::record::Record;
+use crate::stream::StreamId;
 use crate::tenant::TenantId;
 
 /// Opens transactions.
@@ -50,6 +51,16 @@ pub trait Transaction: Send + 'static {
         tenant: TenantId,
         key: &IdempotencyKey,
     ) -> Result<Option<Record>, StoreError>;
+
+    /// Keeps everybody else from writing a stream until this transaction ends, so that what is read
+    /// of it next stays true. Asked for after a conflict; a store with one writer has nothing to do.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when somebody else held it for too long, [`StoreError::Unavailable`].
+    async fn hold(&mut self, stream: &StreamId) -> Result<(), StoreError> {
+        let _ = stream;
+        Ok(())
+    }
 
     /// Reads as [`ReadHistory::history`](super::ReadHistory::history), seeing this transaction's
     /// own writes.

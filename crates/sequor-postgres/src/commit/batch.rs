@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::TryStreamExt;
 use sequor_core::ports::Committed;
 use sequor_core::{
-    Commit, Invalid, Name, Position, Projections, Record, StoreError, StoredEvent,
-    StreamId, TenantId,
+    Commit, Invalid, Name, Position, Projections, Record, StoreError, StoredEvent, StreamId,
+    TenantId,
 };
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -227,7 +227,11 @@ pub(crate) async fn call_commit(
 }
 
 /// What a row says of its command; streams are named by their place.
-pub(crate) fn judged(row: &PgRow, commit: &Commit, streams: &[&StreamId]) -> Result<Judged, StoreError> {
+pub(crate) fn judged(
+    row: &PgRow,
+    commit: &Commit,
+    streams: &[&StreamId],
+) -> Result<Judged, StoreError> {
     Ok(match row::verdict(row, commit.meta.tenant)? {
         Verdict::Fresh(positions) => Judged::Fresh(positions),
         Verdict::Known(record) => Judged::Known(*record),

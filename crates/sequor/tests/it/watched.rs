@@ -11,7 +11,7 @@ use sequor::ports::{
 };
 use sequor::{
     Commit, Epoch, IdempotencyKey, Partition, Position, Projections, Record, StoreError,
-    StoredEvent, TenantId, async_trait,
+    StoredEvent, StreamId, TenantId, async_trait,
 };
 use tokio::sync::{Semaphore, watch};
 
@@ -246,6 +246,10 @@ impl<T: Transaction> Transaction for WatchedTransaction<T> {
         key: &IdempotencyKey,
     ) -> Result<Option<Record>, StoreError> {
         self.inner.claim(tenant, key).await
+    }
+
+    async fn hold(&mut self, stream: &StreamId) -> Result<(), StoreError> {
+        self.inner.hold(stream).await
     }
 
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
