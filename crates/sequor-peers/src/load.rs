@@ -8,6 +8,7 @@ use anyhow::Result;
 use hdrhistogram::Histogram;
 use tokio::task::JoinSet;
 
+use crate::cpu;
 use crate::peer::{Accounts, Failure, account, new_id};
 use crate::stage::ACCOUNTS;
 
@@ -38,6 +39,8 @@ pub(crate) struct Figure {
     /// Tries that somebody else was faster than; each was followed by another.
     pub(crate) conflicts: u64,
     pub(crate) errors: u64,
+    /// Processor time of client and server for each command that was done.
+    pub(crate) cpu: Duration,
 }
 
 impl Load {
@@ -46,8 +49,10 @@ impl Load {
     pub(crate) async fn drive(
         self,
         accounts: &Arc<dyn Accounts>,
+        server: u32,
         duration: Duration,
     ) -> Result<Figure> {
+        let cpu_before = cpu::used(server);
         let start = Instant::now();
         let end = start + duration;
         let numbers = Arc::new(AtomicU64::new(0));
@@ -65,7 +70,8 @@ impl Load {
         while let Some(caller) = callers.join_next().await {
             all.add(&caller?)?;
         }
-        Ok(all.figure(start.elapsed()))
+        let took = start.elapsed();
+        Ok(all.figure(took, cpu::used(server).saturating_sub(cpu_before)))
     }
 }
 
@@ -152,7 +158,7 @@ impl Seen {
         Ok(())
     }
 
-    fn figure(&self, took: Duration) -> Figure {
+    fn figure(&self, took: Duration, cpu: Duration) -> Figure {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^53 calls")]
         let calls = self.latencies.len() as f64;
         let at = |quantile| Duration::from_nanos(self.latencies.value_at_quantile(quantile));
@@ -162,6 +168,7 @@ impl Seen {
             p99: at(0.99),
             conflicts: self.conflicts,
             errors: self.errors,
+            cpu: Duration::from_secs_f64(cpu.as_secs_f64() / calls.max(1.0)),
         }
     }
 }

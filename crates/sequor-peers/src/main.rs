@@ -13,6 +13,7 @@ mod matrix;
 mod peer;
 mod peers;
 
+mod cpu;
 mod load;
 mod stage;
 

@@ -36,7 +36,8 @@ impl Report {
     /// Adds the ratios of one condition and then all that was seen, and prints them.
     pub(crate) fn add(&mut self, title: &str, rows: &[Row]) {
         self.say(&format!("### {title}"));
-        self.say(&ratios(rows).to_string());
+        self.say(&ratios("commands a second, sequor to", rows, rates).to_string());
+        self.say(&ratios("processor time a command, to sequor's", rows, costs).to_string());
         self.say(&figures(rows).to_string());
     }
 
@@ -51,21 +52,29 @@ impl Report {
 }
 
 /// How many times as many commands a second sequor has done as each of the others.
-fn ratios(rows: &[Row]) -> Table {
+fn rates(figure: &Figure) -> f64 {
+    figure.per_second
+}
+
+/// How many times as much processor time each of the others has used for a command.
+fn costs(figure: &Figure) -> f64 {
+    1.0 / figure.cpu.as_secs_f64()
+}
+
+/// sequor's merit in terms of each of the others'.
+fn ratios(corner: &str, rows: &[Row], merit: fn(&Figure) -> f64) -> Table {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in rows.iter().flat_map(|row| row.figures.iter().skip(1)) {
         if !names.contains(name) {
             names.push(name);
         }
     }
-    let head = ["sequor to"].into_iter().chain(names.iter().copied());
+    let head = [corner].into_iter().chain(names.iter().copied());
     let body = rows.iter().map(|row| {
-        let ours = row.figures.first().map_or(f64::NAN, |(_, figure)| figure.per_second);
+        let ours = row.figures.first().map_or(f64::NAN, |(_, figure)| merit(figure));
         let cells = names.iter().map(|wanted| {
             let theirs = row.figures.iter().find(|(name, _)| name == wanted);
-            theirs.map_or_else(String::new, |(_, theirs)| {
-                format!("{:.2} ×", ours / theirs.per_second)
-            })
+            theirs.map_or_else(String::new, |(_, theirs)| format!("{:.2} ×", ours / merit(theirs)))
         });
         [load(row.load)].into_iter().chain(cells).collect()
     });
@@ -73,13 +82,15 @@ fn ratios(rows: &[Row]) -> Table {
 }
 
 fn figures(rows: &[Row]) -> Table {
-    let head = vec!["what", "system", "commands /s", "p50 ms", "p99 ms", "conflicts", "errors"];
+    let head =
+        vec!["what", "system", "commands /s", "CPU µs", "p50 ms", "p99 ms", "conflicts", "errors"];
     let body = rows.iter().flat_map(|row| {
         row.figures.iter().map(|(name, figure)| {
             vec![
                 load(row.load),
                 (*name).to_owned(),
                 rate(figure.per_second),
+                format!("{:.0}", figure.cpu.as_secs_f64() * 1e6),
                 millis(figure.p50),
                 millis(figure.p99),
                 figure.conflicts.to_string(),

@@ -33,6 +33,9 @@ pub(crate) trait Stage: Sync {
 
     /// Makes a copy of a system's database as it was filled, in the place of the last copy.
     async fn copy(&self, system: &dyn System, network: Network) -> Result<Place>;
+
+    /// The process of the server.
+    fn server(&self) -> Result<u32>;
 }
 
 /// Opens the accounts and pays into them, so that each has its events.

@@ -90,6 +90,11 @@ impl Stage for PostgresStage {
         };
         Ok(Place { url })
     }
+
+    fn server(&self) -> Result<u32> {
+        let note = std::fs::read_to_string(self.cluster.folder().join("data/postmaster.pid"))?;
+        Ok(note.lines().next().unwrap_or_default().trim().parse()?)
+    }
 }
 
 /// The database that is made anew for each measurement.
