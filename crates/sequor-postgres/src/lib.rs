@@ -6,7 +6,7 @@
 //! hand.
 //! *Start here:* [`PostgresStore`] in `store.rs`; then `writer.rs`, which gathers commits, and
 //! `commit/batch.rs`, the street of a batch. What the server does with one stands in
-//! `migrations/postgres/0002_commit.sql`.
+//! `migrations/postgres/0004_commit.sql`.
 
 mod settings;
 mod store;

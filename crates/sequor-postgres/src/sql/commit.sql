@@ -1,4 +1,4 @@
--- A batch: see `sequor.commit` in migrations/postgres/0002_commit.sql. Arrays of built-in types, so
+-- A batch: see `sequor.commit` in migrations/postgres/0004_commit.sql. Arrays of built-in types, so
 -- that the driver asks the server for no types.
 SELECT
     false, "position", name, command_id, actor, recorded_at, state, fence, output, streams,

@@ -1,4 +1,4 @@
--- One command on one stream: see `sequor.commit_one` in migrations/postgres/0002_commit.sql.
+-- One command on one stream: see `sequor.commit_one` in migrations/postgres/0005_commit_one.sql.
 SELECT
     false, "position", name, command_id, known_actor, recorded_at, state, fence, known_output,
     streams, known_fingerprint, lease_until, place, verdict, positions, stream, actual, scope,

@@ -150,7 +150,10 @@ async fn callers_that_give_up_leave_no_transaction_open() {
     let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
         AND state LIKE 'idle in transaction%' AND xact_start < now() - interval '1 second'";
     assert_eq!(count(&database, open).await, 0);
-    assert_eq!(record(&store, "k99").await.map(|record| record.streams[0].version.get()), Some(100));
+    assert_eq!(
+        record(&store, "k99").await.map(|record| record.streams[0].version.get()),
+        Some(100)
+    );
 }
 
 #[tokio::test]
@@ -215,7 +218,8 @@ async fn the_servers_default_isolation_changes_nothing() {
 async fn the_servers_language_changes_nothing() {
     let database = installed().await;
     let set = format!("ALTER DATABASE {} SET lc_messages = 'de_DE.UTF-8'", database.name());
-    let known = sqlx::raw_sql(sqlx::AssertSqlSafe(set)).execute(&mut database.session().await).await;
+    let known =
+        sqlx::raw_sql(sqlx::AssertSqlSafe(set)).execute(&mut database.session().await).await;
     if known.is_err() {
         println!("not tried: the server does not speak German");
     }

@@ -16,4 +16,5 @@ mod neighbours;
 mod opening;
 mod plans;
 mod pooled;
+mod retention;
 mod walls;

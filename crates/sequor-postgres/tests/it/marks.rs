@@ -165,14 +165,17 @@ async fn write_some(store: PostgresStore, writer: u64) -> BTreeSet<(String, u64)
         chance ^= chance << 17;
         let one = checked(draft(tenant(u128::from(writer % 5)), &id, version));
         let mut transaction = store.begin(one.meta.tenant).await.unwrap();
-        if chance % 3 == 0 {
+        if chance.is_multiple_of(3) {
             fresh(store.commit(one, &Projections::none()).await);
         } else {
             transaction.write(one, &Projections::none()).await.unwrap();
-            let pause = format!("SELECT pg_sleep({})", (chance % 20) as f64 / 1_000.0);
+            let pause = format!(
+                "SELECT pg_sleep({})",
+                f64::from(u8::try_from(chance % 20).unwrap()) / 1_000.0
+            );
             let pause = sqlx::raw_sql(sqlx::AssertSqlSafe(pause));
             pause.execute(transaction.connection()).await.unwrap();
-            if chance % 5 == 0 {
+            if chance.is_multiple_of(5) {
                 continue;
             }
             transaction.commit().await.unwrap();

@@ -180,7 +180,8 @@ async fn two_processes_never_deadlock_on_what_is_ours() {
                     one.streams[0].unique.push(UniqueChange::Hold(seat));
                     let one = checked(with_key(one, &format!("k{}", (n + caller) % 12)));
                     match commit(&store, one).await {
-                        Ok(_) | Err(StoreError::Conflict { .. } | StoreError::UniqueTaken { .. }) => {}
+                        Ok(_)
+                        | Err(StoreError::Conflict { .. } | StoreError::UniqueTaken { .. }) => {}
                         Err(error) => panic!("{error}"),
                     }
                 }

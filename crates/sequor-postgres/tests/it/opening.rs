@@ -75,9 +75,7 @@ async fn positions_behind_what_is_stored_are_refused() {
 async fn another_encoding_is_refused() {
     let database = Database::new().await;
     let name = format!("{}_latin", database.name());
-    let create = format!(
-        "CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
-    );
+    let create = format!("CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
     database.run(&create).await;
     let there = PostgresSettings::new(database.owner().database(&name));
     let refused = install(&there).await.unwrap_err();

@@ -91,7 +91,11 @@ async fn use_everything(
     };
     assert_eq!(transaction.history(request).await.unwrap().events.len(), 1);
     let mut one = with_key(draft(tenant(1), "first", 1), name);
-    one.streams.push(StreamDraft { stream: stream(name), expected: Version::NONE, ..one.streams[0].clone() });
+    one.streams.push(StreamDraft {
+        stream: stream(name),
+        expected: Version::NONE,
+        ..one.streams[0].clone()
+    });
     let email = UniqueKey::new(Name::new("email").unwrap(), name).unwrap();
     one.streams[1].unique.push(UniqueChange::Hold(email));
     transaction.write(checked(one), &Projections::none()).await.unwrap();
@@ -119,13 +123,14 @@ async fn a_known_key_is_three_rows() {
 async fn a_stream_is_as_many_rows_as_it_has_events() {
     let (_database, store) = filled().await;
     let long = stream("s7");
-    for (after, events) in [(0, 100), (97, 3)] {
+    for (after, events) in [(0, 100_i64), (97, 3)] {
         let mut transaction = store.begin(tenant(1)).await.unwrap();
         let before = reads(transaction.connection()).await;
         let stream = Some((&long, Version::new(after)));
         let request = HistoryRequest { tenant: tenant(1), key: None, stream };
-        assert_eq!(transaction.history(request).await.unwrap().events.len(), events);
-        assert_few(transaction.connection(), &before, events as i64).await;
+        let found = transaction.history(request).await.unwrap().events.len();
+        assert_eq!(i64::try_from(found).unwrap(), events);
+        assert_few(transaction.connection(), &before, events).await;
     }
 }
 

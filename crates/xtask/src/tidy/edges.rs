@@ -33,7 +33,16 @@ const EXAMPLE: &[&str] = &["sequor", "sequor-testkit"];
 
 /// Where the family of a foreign crate (`tokio`, `tokio-util`, …) may or may not appear.
 const FENCES: [(&str, Fence); 3] = [
-    ("sqlx", Fence::OnlyIn(&["sequor-sqlite", "sequor-postgres", "sequor-testserver", "xtask", "examples"])),
+    (
+        "sqlx",
+        Fence::OnlyIn(&[
+            "sequor-sqlite",
+            "sequor-postgres",
+            "sequor-testserver",
+            "xtask",
+            "examples",
+        ]),
+    ),
     ("clap", Fence::OnlyIn(&["xtask", "examples"])),
     ("tokio", Fence::NeverIn(&["sequor-core", "sequor-macros"])),
 ];

@@ -63,7 +63,7 @@ fn names_file(source: &SourceFile, name: &str) -> bool {
 }
 
 fn sql_in_rust(file: &SourceFile) -> Vec<Finding> {
-    let makes_tables_of_others = ["xtask", "sequor-peers"];
+    let makes_tables_of_others = ["xtask", "sequor-peers", "sequor-testserver"];
     if file.is_test() || file.crate_name().is_some_and(|it| makes_tables_of_others.contains(&it)) {
         return Vec::new();
     }

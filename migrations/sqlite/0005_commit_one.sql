@@ -1,0 +1,1 @@
+-- Empty: in SQLite a commit is a sequence of statements, and not a function of the database.
