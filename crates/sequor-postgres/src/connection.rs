@@ -15,6 +15,8 @@ pub(crate) struct Session {
     pub(crate) postgres: PgConnection,
     /// How it is spoken to.
     pub(crate) protocol: Protocol,
+    /// Whether user code has had it since it was cleaned.
+    pub(crate) was_shared: bool,
 }
 
 /// How sessions are made.
@@ -43,7 +45,7 @@ impl Connect {
                 (&mut postgres).prepare(statement.into_sql_str()).await.map_err(store_error)?;
             }
         }
-        Ok(Session { postgres, protocol: self.protocol })
+        Ok(Session { postgres, protocol: self.protocol, was_shared: false })
     }
 
     /// Whom the server will see.

@@ -69,6 +69,9 @@ pub enum OpenError {
         /// What is there.
         highest: i64,
     },
+    /// The server is a standby: it takes no writes, and nobody sees there who writes.
+    #[error("the server is a standby; open the store on the primary")]
+    Standby,
     /// The server cannot be reached or used.
     #[error("the database cannot be used: {0}")]
     Store(Box<StoreError>),

@@ -145,7 +145,7 @@ impl Sight {
         &'e mut self,
         statement: Statement<'e>,
     ) -> Result<BoxStream<'e, Result<PgRow, sqlx::Error>>, StoreError> {
-        let Self { session: Session { postgres, protocol }, life } = self;
+        let Self { session: Session { postgres, protocol, .. }, life } = self;
         let mut rows = statement.after(include_str!("sql/life.sql")).fetch(postgres);
         if *protocol == Protocol::Simple {
             let row = rows.try_next().await.map_err(store_error)?;

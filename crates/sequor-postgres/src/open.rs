@@ -43,6 +43,7 @@ pub(crate) struct SelfCheck {
     pub(crate) next_position: i64,
     pub(crate) highest_position: i64,
     pub(crate) migration: i64,
+    pub(crate) is_standby: bool,
 }
 
 /// Creates sequor's schema, tables, functions and its two roles in a database, or brings them up to
@@ -79,7 +80,7 @@ pub async fn install(owner: &PostgresSettings) -> Result<(), OpenError> {
         .map_err(store_error)?;
     // Not `run`: the compiler cannot see that its future is `Send`.
     MIGRATOR.run_direct(None, &mut postgres, false).await.map_err(OpenError::Migrate)?;
-    Session { postgres, protocol: Protocol::Prepared }.close().await;
+    Session { postgres, protocol: Protocol::Prepared, was_shared: false }.close().await;
     Ok(())
 }
 
@@ -147,6 +148,9 @@ async fn self_check(session: &mut Session, connect: &Connect) -> Result<SelfChec
     fits(check.server_version, check.encoding.clone())?;
     if check.migration < needed {
         return Err(OpenError::NotInstalled { found: check.migration, needed });
+    }
+    if check.is_standby {
+        return Err(OpenError::Standby);
     }
     if check.next_position <= check.highest_position {
         let (next, highest) = (check.next_position, check.highest_position);

@@ -237,6 +237,7 @@ pub(crate) fn self_check(row: &PgRow) -> Result<SelfCheck, StoreError> {
         next_position: columns.get(4, "next_position")?,
         highest_position: columns.get(5, "highest_position")?,
         migration: columns.get(6, "migration")?,
+        is_standby: columns.get(7, "is_standby")?,
     })
 }
 

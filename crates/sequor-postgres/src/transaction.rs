@@ -300,12 +300,19 @@ async fn clean_up(mut loan: Loan, ended: Result<(), StoreError>, was_shared: boo
         loan.give_back(&Err::<(), _>(StoreError::Unknown));
         return;
     }
-    let is_left_behind = was_shared && loan.session().protocol == Protocol::Prepared;
-    let cleaned = match is_left_behind {
-        true => reset(loan.session(), RESET).await,
-        false => Ok(()),
-    };
+    loan.session().was_shared |= was_shared;
+    let cleaned = clean(loan.session()).await;
     loan.give_back(&cleaned);
+}
+
+/// Takes out of a session what user code may have left in it. Behind a pooler that was done before
+/// the commit.
+pub(crate) async fn clean(session: &mut Session) -> Result<(), StoreError> {
+    let was_shared = std::mem::take(&mut session.was_shared);
+    match session.protocol {
+        Protocol::Prepared if was_shared => reset(session, RESET).await,
+        Protocol::Prepared | Protocol::Simple => Ok(()),
+    }
 }
 
 async fn reset(session: &mut Session, sql: &'static str) -> Result<(), StoreError> {

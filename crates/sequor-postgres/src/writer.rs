@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use sequor_core::ports::Committed;
 use sequor_core::{Commit, IdempotencyKey, Projections, StoreError, StreamId, TenantId};
 use sqlx::PgConnection;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::commit::batch::{COMMIT, commit_batch};
@@ -21,6 +22,7 @@ use crate::partitions::PartitionLock;
 use crate::pool::Pool;
 use crate::settings::PostgresSettings;
 use crate::store::Counts;
+use crate::transaction::clean;
 
 /// A commit on its way.
 #[derive(Debug)]
@@ -169,19 +171,19 @@ impl Writers {
 
     /// A writer's working life: batch after batch, until nothing waits.
     async fn work(self: Arc<Self>, mut seat: Seat) {
-        // Whatever happens, the seat must be taken again.
-        let mut rest = Rest { writers: Arc::clone(&self), in_hand: Vec::new() };
-        while let Some(jobs) = self.gather(&mut rest).await {
+        let mut shift = Shift::new(Arc::clone(&self));
+        while let Some(jobs) = self.gather(&mut shift).await {
             self.counts.batch(jobs.len());
             self.commit_together(jobs, &mut seat).await;
-            rest.put_down();
+            seat.tidy_up().await;
+            shift.put_down();
         }
-        rest.take_seat(seat);
+        shift.end(seat);
     }
 
     /// A batch: what waits; and, if the last batch had company, what arrives within the linger.
     /// `None` when there is nothing to do.
-    async fn gather(&self, rest: &mut Rest) -> Option<Vec<Job>> {
+    async fn gather(&self, shift: &mut Shift) -> Option<Vec<Job>> {
         let since = Instant::now();
         loop {
             {
@@ -194,7 +196,7 @@ impl Writers {
                     if jobs.is_empty() {
                         return None;
                     }
-                    rest.take_in_hand(&jobs, &mut queue);
+                    shift.take_in_hand(&jobs, &mut queue);
                     return Some(jobs);
                 }
             }
@@ -276,7 +278,11 @@ impl Writers {
         let jobs = std::slice::from_ref(job);
         let judged = commit_batch(jobs, lock_wait, loan.session()).await;
         self.counts.transaction();
-        loan.give_back(&judged);
+        let cleaned = match &judged {
+            Ok(_) => clean(loan.session()).await,
+            Err(error) => Err(error.clone()),
+        };
+        loan.give_back(&cleaned);
         let judged = judged?.into_iter().next();
         judged.and_then(|judged| judged.answer(&job.commit)).unwrap_or(Err(StoreError::Busy))
     }
@@ -329,14 +335,31 @@ impl Queue {
     }
 }
 
-/// What a writer has in hand, and its seat: given back even when its task panics.
-#[derive(Debug)]
-struct Rest {
-    writers: Arc<Writers>,
-    in_hand: Vec<StreamId>,
+impl Seat {
+    /// Takes out of the session what a projection may have left in it. The callers are answered
+    /// already.
+    async fn tidy_up(&mut self) {
+        let Some(mut session) = self.session.take() else { return };
+        if clean(&mut session).await.is_ok() {
+            self.session = Some(session);
+        }
+    }
 }
 
-impl Rest {
+/// A writer at work, with the streams that it has in hand. Should its task panic, it lets go of
+/// them, and its seat is there for the next one.
+#[derive(Debug)]
+struct Shift {
+    writers: Arc<Writers>,
+    in_hand: Vec<StreamId>,
+    seat: Seat,
+}
+
+impl Shift {
+    fn new(writers: Arc<Writers>) -> Self {
+        Self { writers, in_hand: Vec::new(), seat: Seat::default() }
+    }
+
     fn take_in_hand(&mut self, jobs: &[Job], queue: &mut Queue) {
         let streams = jobs.iter().flat_map(|job| job.commit.streams.iter());
         self.in_hand = streams.map(|write| write.stream.clone()).collect();
@@ -350,12 +373,21 @@ impl Rest {
         }
     }
 
-    /// Rests; or works on, when something has arrived meanwhile.
-    fn take_seat(self, seat: Seat) {
+    /// Ends it, with a seat whose session the next one may go on with.
+    fn end(mut self, seat: Seat) {
+        self.seat = seat;
+    }
+}
+
+impl Drop for Shift {
+    fn drop(&mut self) {
+        self.put_down();
+        let seat = std::mem::take(&mut self.seat);
         let mut queue = self.writers.queue();
-        let arrived = !queue.waiting.is_empty() && queue.working == 1;
-        if arrived {
-            tokio::spawn(Arc::clone(&self.writers).work(seat));
+        // Something may have arrived since this writer has looked, and nobody else is at work.
+        let works_on = !queue.waiting.is_empty() && queue.working == 1;
+        if works_on && let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(Arc::clone(&self.writers).work(seat));
             return;
         }
         queue.working -= 1;

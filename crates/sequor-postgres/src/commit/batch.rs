@@ -82,15 +82,16 @@ pub(crate) async fn commit_batch(
         return call_shortest(&commits, call, session).await.map_err(Failure::of_commit);
     }
     transaction::begin(session, None).await?;
-    let judged = match project_all(jobs, &commits, call, session).await {
-        Ok(judged) => judged,
-        Err(error) => {
-            transaction::rollback(session, true).await?;
-            return Err(error);
-        }
+    let committed = async {
+        let judged = project_all(jobs, &commits, call, session).await?;
+        transaction::commit(session).await?;
+        Ok(judged)
     };
-    transaction::commit(session).await?;
-    Ok(judged)
+    let committed = committed.await;
+    if committed.is_err() {
+        transaction::rollback(session, true).await?;
+    }
+    committed
 }
 
 /// The short call, where there is one command for it and it can decide; else the other.
@@ -124,6 +125,7 @@ async fn project_all(
         }
         let tenant = job.commit.meta.tenant;
         transaction::speak_for(session, tenant).await?;
+        session.was_shared = true;
         project_one(&job.commit, positions, &job.projections, &mut session.postgres).await?;
         transaction::check_open(session, tenant).await?;
         spoke_for = Some(tenant);

@@ -1,4 +1,5 @@
 -- What this database is, and whether it is fit for sequor.
 SELECT
-    epoch, partitions, server_version, encoding, next_position, highest_position, migration
+    epoch, partitions, server_version, encoding, next_position, highest_position, migration,
+    is_standby
 FROM sequor.self_check();

@@ -279,3 +279,44 @@ async fn closing_finishes_what_was_submitted() {
     store.close().await;
     assert!(matches!(submitted.await, Ok(Committed::Fresh(_))));
 }
+
+/// A projection that leaves something in the writer's session.
+struct Careless;
+
+#[async_trait::async_trait]
+impl sequor_core::InlineProjection<sqlx::PgConnection> for Careless {
+    fn name(&self) -> &str {
+        "careless"
+    }
+
+    async fn project(
+        &self,
+        _event: &sequor_core::StoredEvent,
+        connection: &mut sqlx::PgConnection,
+    ) -> Result<(), sequor_core::ProjectionError> {
+        let leave = "SET SESSION search_path = nowhere; SET SESSION lock_timeout = 1;
+            SELECT pg_advisory_lock(4712)";
+        sqlx::raw_sql(leave).execute(&mut *connection).await?;
+        // Session-wide as well, and the same for this transaction.
+        let tenant = "SET SESSION sequor.tenant = '018f2f6e-0000-7000-8000-000000000001'";
+        sqlx::raw_sql(tenant).execute(connection).await?;
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_a_projection_leaves_in_the_writers_session_is_gone() {
+    let database = installed().await;
+    let mut settings = settings(&database);
+    settings.writers_max = 1;
+    let store = PostgresStore::open(settings).await.unwrap();
+    let careless = Projections(std::sync::Arc::new([std::sync::Arc::new(Careless) as _]));
+    for n in 0..3 {
+        fresh(store.commit(deposit("a", n), &careless).await);
+        let other = draft(tenant(2), "a", n);
+        fresh(commit(&store, checked(other)).await);
+    }
+    let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4712
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    assert_eq!(count(&database, held).await, 0);
+}
