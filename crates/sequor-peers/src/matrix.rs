@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::load::{Figure, Load, Work};
 use crate::peer::System;
 use crate::report::{Report, Row};
-use crate::stage::{Disk, Network, PostgresStage, Stage};
+use crate::stage::{Disk, Network, PostgresStage, Stage, meet_accounts};
 use crate::{Arguments, limit, peers};
 
 const LOADS: [Load; 7] = [
@@ -29,7 +29,8 @@ library as its documents show it, through a pool of 8 connections that are not t
 with fsync on. *Create* opens a new account; *deposit* pays into one of 1,000 accounts, in no \
 order, that have 10 events each; *one hot account* is the same account for all. Each figure is the \
 median of three rounds, in which the systems take turns; each measurement has a fresh copy of the \
-same filled database and a warm-up. A conflict is followed by another try at once, and the \
+same filled database and a warm-up, in which each account is paid into once: sequor and evento \
+remember accounts, the others load them each time. A conflict is followed by another try at once, and the \
 caller's time goes on.
 
 For each command sequor writes a command row with what a replay answers, an idempotency key, the \
@@ -148,6 +149,9 @@ impl Bench {
                 let what = crate::report::load(load);
                 self.bar.set_message(format!("{}: {what}", system.name()));
                 let accounts = system.open(&stage.copy(*system, network).await?).await?;
+                if load.work == Work::Deposit {
+                    meet_accounts(&accounts).await?;
+                }
                 load.drive(&accounts, server, self.duration / 4).await?;
                 seen.push(load.drive(&accounts, server, self.duration).await?);
                 accounts.close().await;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use async_trait::async_trait;
+use futures_util::stream::{self, TryStreamExt as _};
+use uuid::Uuid;
 
 pub(crate) use self::postgres::{COPY, Disk, PostgresStage};
-use crate::peer::{Failure, Place, System, account};
+use crate::peer::{Accounts, Failure, Place, System, account};
 
 /// Accounts that are there from the start.
 pub(crate) const ACCOUNTS: u64 = 1_000;
@@ -40,31 +42,37 @@ pub(crate) trait Stage: Sync {
 
 /// Opens the accounts and pays into them, so that each has its events.
 async fn fill_accounts(system: &dyn System, place: &Place) -> Result<()> {
-    const TOGETHER: u64 = 32;
     let accounts = system.open(place).await?;
-    let mut tasks = tokio::task::JoinSet::new();
-    for first in 0..TOGETHER {
-        let accounts = Arc::clone(&accounts);
-        tasks.spawn(async move {
-            for number in (first..ACCOUNTS).step_by(usize::try_from(TOGETHER)?) {
-                accounts.create(account(number)).await.map_err(described)?;
-                for _ in 1..EVENTS_EACH {
-                    accounts.deposit(account(number)).await.map_err(described)?;
-                }
-            }
-            anyhow::Ok(())
-        });
-    }
-    while let Some(done) = tasks.join_next().await {
-        done?.with_context(|| format!("filling the accounts of {}", system.name()))?;
-    }
+    let filled = for_each_account(&accounts, async |accounts, account| {
+        accounts.create(account).await?;
+        for _ in 1..EVENTS_EACH {
+            accounts.deposit(account).await?;
+        }
+        Ok(())
+    });
+    filled.await.with_context(|| format!("filling the accounts of {}", system.name()))?;
     accounts.close().await;
     Ok(())
 }
 
-fn described(failure: Failure) -> anyhow::Error {
-    match failure {
-        Failure::Conflict => anyhow::anyhow!("a conflict where nobody else is"),
-        Failure::Other(error) => error,
-    }
+/// Pays into each account once, so that whoever remembers accounts knows them all.
+pub(crate) async fn meet_accounts(accounts: &Arc<dyn Accounts>) -> Result<()> {
+    for_each_account(accounts, async |accounts, account| accounts.deposit(account).await).await
+}
+
+/// Does something with each account, with 32 of them at a time.
+async fn for_each_account(
+    accounts: &Arc<dyn Accounts>,
+    what: impl AsyncFn(&dyn Accounts, Uuid) -> Result<(), Failure>,
+) -> Result<()> {
+    let what = &what;
+    let accounts = accounts.as_ref();
+    let each = stream::iter((0..ACCOUNTS).map(account).map(Ok));
+    each.try_for_each_concurrent(32, |account| async move {
+        what(accounts, account).await.map_err(|failure| match failure {
+            Failure::Conflict => anyhow::anyhow!("a conflict where nobody else is"),
+            Failure::Other(error) => error,
+        })
+    })
+    .await
 }
