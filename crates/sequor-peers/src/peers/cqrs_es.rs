@@ -93,9 +93,12 @@ struct Bank<R: PersistedEventRepository, P> {
 
 impl<R: PersistedEventRepository, P> Bank<R, P> {
     async fn ask(&self, account: Uuid, ask: Ask) -> Result<(), Failure> {
-        self.framework.execute(&account.to_string(), ask).await.map_err(|error| match error {
-            AggregateError::AggregateConflict => Failure::Conflict,
-            error => Failure::Other(error.into()),
+        let done = self.framework.execute(&account.to_string(), ask).await;
+        done.map_err(|error| {
+            if matches!(error, AggregateError::AggregateConflict) {
+                return Failure::Conflict;
+            }
+            Failure::Other(error.into())
         })
     }
 }

@@ -1,6 +1,12 @@
 //! es-entity: entities folded from their events at each command, optimistic, with a row in a table
 //! of their own.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::too_many_arguments,
+    reason = "what its derives write for their users"
+)]
+
 use std::sync::Arc;
 
 use anyhow::Result;
