@@ -8,6 +8,8 @@ mod growth;
 mod load;
 mod peers;
 #[cfg(feature = "bench")]
+mod postgres;
+#[cfg(feature = "bench")]
 mod raw;
 #[cfg(feature = "bench")]
 mod report;
@@ -20,13 +22,13 @@ use anyhow::Result;
 
 use crate::workspace::Workspace;
 
-/// Measures commands per second and latency on memory and SQLite, beside the same rows written bare.
+/// Measures commands per second and latency on memory, SQLite and PostgreSQL, beside the same rows written bare.
 ///
 /// Ratios within one run mean something; figures of two machines, or of two runs on a shared one,
 /// do not compare. Nothing here is a test: no run fails for being slow.
 ///
 /// Examples:
-///   cargo xtask bench                       everything, about five minutes
+///   cargo xtask bench                       everything, about ten minutes
 ///   cargo xtask bench --only sqlite         the commands on SQLite and their limits
 ///   cargo xtask bench --seconds 0.3         a quick look
 ///   cargo xtask bench --write               everything, into docs/BENCHMARKS.md
@@ -38,7 +40,8 @@ pub(crate) struct Arguments {
     /// How long each row is measured, in seconds.
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
-    /// Measures only some of it: memory, sqlite, rivals, replay, growth; or, with --peers, peers by
+    /// Measures only some of it: memory, sqlite, postgres, rivals, replay, growth;
+    /// or, with --peers, peers by
     /// name.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
@@ -61,6 +64,8 @@ enum Part {
     Memory,
     /// Commands on SQLite, and the same rows written bare.
     Sqlite,
+    /// Commands on PostgreSQL, and what each promise costs there.
+    Postgres,
     /// Many callers on one aggregate, beside as many on a thousand.
     Rivals,
     /// What a replay costs beside a primary-key read.
@@ -82,7 +87,9 @@ impl Arguments {
     fn parts(&self) -> Result<Vec<Part>> {
         let part = |name: &String| <Part as clap::ValueEnum>::from_str(name, false);
         self.only.iter().map(part).collect::<Result<_, _>>().map_err(|name| {
-            anyhow::anyhow!("--only takes memory, sqlite, rivals, replay and growth: {name}")
+            anyhow::anyhow!(
+                "--only takes memory, sqlite, postgres, rivals, replay and growth: {name}"
+            )
         })
     }
 }

@@ -3,6 +3,7 @@
 mod adr;
 mod blobs;
 mod budgets;
+mod drivers;
 mod edges;
 mod finding;
 mod hygiene;
@@ -30,6 +31,7 @@ use crate::workspace::Workspace;
 ///   edges       crates depend only where the arrows allow; sqlx, clap, tokio stay fenced in
 ///   budgets     files of at most 600 lines
 ///   names       no manager, helper, util, common, base, impl
+///   drivers     the same file names in both SQL drivers, apart from declared differences
 ///   migrations  the same numbers in each dialect, no holes, released ones unchanged
 ///   links       every path named in docs/ and README.md exists
 ///   adr         docs/adr/README.md lists every decision
@@ -45,11 +47,12 @@ pub(crate) struct Arguments {}
 /// A rule looks at the tree and says what it found.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     root::only_what_the_layout_names,
     edges::point_one_way,
     budgets::files_stay_small,
     names::nouns_hold_verbs_do,
+    drivers::bear_the_same_names,
     migrations::only_grow,
     links::named_paths_exist,
     adr::index_is_complete,

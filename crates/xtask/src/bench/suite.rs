@@ -14,10 +14,10 @@ use sequor::sqlite::SqliteStore;
 use super::domain::{Deposit, Keys, service, tenant};
 use super::load::{Figure, Load, Work};
 use super::report::{Report, median, micros, rate, ratio, table};
-use super::{Arguments, Part, growth, peers, raw, rivals};
+use super::{Arguments, Part, growth, peers, postgres, raw, rivals};
 use crate::workspace::Workspace;
 
-const HEAD: [&str; 6] = ["what", "callers", "commands /s", "p50 µs", "p99 µs", "errors"];
+pub(super) const HEAD: [&str; 6] = ["what", "callers", "commands /s", "p50 µs", "p99 µs", "errors"];
 pub(super) const ACCOUNTS: u64 = 1_000;
 
 /// Deposits on so many accounts.
@@ -36,10 +36,10 @@ impl<S: Store> Work for Deposits<S> {
 }
 
 /// The same deposits again, under keys that are known.
-struct Replays<S: Store> {
-    service: CommandService<S>,
-    stored: u64,
-    accounts: u64,
+pub(super) struct Replays<S: Store> {
+    pub(super) service: CommandService<S>,
+    pub(super) stored: u64,
+    pub(super) accounts: u64,
 }
 
 impl<S: Store> Work for Replays<S> {
@@ -66,6 +66,9 @@ pub(super) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     if wanted(Part::Sqlite) {
         cores.block_on(sqlite(&mut report, duration))?;
         cores.block_on(limits(&mut report, duration))?;
+    }
+    if wanted(Part::Postgres) {
+        cores.block_on(postgres::run(&mut report, duration))?;
     }
     if wanted(Part::Rivals) {
         rivals::run(&mut report, duration)?;
@@ -121,7 +124,7 @@ async fn sqlite(report: &mut Report, duration: Duration) -> Result<()> {
 }
 
 /// The rows that every store has.
-async fn commands<S: Store>(
+pub(super) async fn commands<S: Store>(
     load: Load,
     mut open: impl AsyncFnMut() -> Result<S>,
 ) -> Result<Vec<Vec<String>>> {
