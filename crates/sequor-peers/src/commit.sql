@@ -39,7 +39,7 @@ WITH wanted AS (
 )
 SELECT 1 / (count(*) FILTER (WHERE answer.verdict = 0) = 50)::integer
 FROM batch, sequor.commit(
-    wait_ms => 5, speaks_for => NULL, is_claimed => false,
+    wait_ms => 5000, speaks_for => NULL, is_claimed => false,
     lock_keys => (
         SELECT array_agg(lock_key) FROM sequor.partitions
         WHERE partition = (SELECT event.partition FROM sequor.events AS event LIMIT 1)
