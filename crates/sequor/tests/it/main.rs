@@ -56,5 +56,6 @@ mod refusals;
 mod tenants;
 #[cfg(feature = "postgres")]
 mod trips;
+mod two_tenants;
 mod unique;
 mod validation;
