@@ -42,6 +42,8 @@ mod cancellation;
 mod conflicts;
 mod connections;
 mod duplicates;
+#[cfg(feature = "postgres")]
+mod expired;
 mod falls;
 mod handlers;
 mod hot;
