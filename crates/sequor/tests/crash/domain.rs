@@ -1,77 +1,122 @@
-//! Accounts that are paid into, and transfers between them.
+//! Accounts that are paid into, transfers between them, and the names that they hold.
 
 use std::convert::Infallible;
-use std::path::Path;
+use std::marker::PhantomData;
 
-use sequor::ports::Store;
-use sequor::sqlite::SqliteStore;
+use sequor::ports::{Store, Transact};
 use sequor::{
-    Aggregate, Command, CommandService, Decider, Decision, Error, Event, Handler, InlineProjection,
-    Meta, Mode, Options, ProjectionError, Receipt, Repo, StoredEvent, async_trait,
+    Aggregate, Command, Decider, Decision, Error, Event, Handler, InlineProjection,
+    ProjectionError, Repo, StoredEvent, TenantId, async_trait,
 };
 use serde::{Deserialize, Serialize};
-use sqlx::SqliteConnection;
-use uuid::Uuid;
 
-pub(crate) const ACCOUNTS: u64 = 10;
+/// A store with rows of the domain's own.
+#[async_trait]
+pub(crate) trait Home: Store + Clone {
+    /// Writes a row of an account: `sql` is one of the statements below.
+    async fn add(
+        connection: &mut Self::Connection,
+        sql: &'static str,
+        row: (TenantId, &str, i64),
+    ) -> Result<(), sqlx::Error>;
+}
+
+/// What the projection keeps: the sum of every event.
+const ADD_SUM: &str = "INSERT INTO sums (tenant_id, account, cents) VALUES ($1, $2, $3)
+    ON CONFLICT (tenant_id, account) DO UPDATE SET cents = sums.cents + excluded.cents";
+
+/// What the handler keeps: a row for each end of a transfer. Nobody waits for anybody's.
+const ADD_MOVED: &str = "INSERT INTO moved (tenant_id, account, cents) VALUES ($1, $2, $3)";
 
 #[derive(Command, Serialize, Deserialize)]
 #[command(name = "deposit", id = account, output = i64)]
-struct Deposit {
-    account: u64,
-    cents: i64,
+pub(crate) struct Deposit {
+    pub(crate) account: u64,
+    pub(crate) cents: i64,
+}
+
+/// Takes a name that nobody else of the tenant has, and lets go of the one before.
+#[derive(Command, Serialize, Deserialize)]
+#[command(name = "rename", id = account, output = i64)]
+pub(crate) struct Rename {
+    pub(crate) account: u64,
+    pub(crate) name: String,
 }
 
 #[derive(Command, Serialize, Deserialize)]
 #[command(name = "transfer", output = i64)]
-struct Transfer {
-    from: u64,
-    to: u64,
-    cents: i64,
+pub(crate) struct Transfer {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) cents: i64,
 }
 
 #[derive(Event, Serialize, Deserialize)]
-#[event(name = "posted")]
-struct Posted {
-    cents: i64,
+pub(crate) enum Happened {
+    Posted { cents: i64 },
+    Renamed { name: String },
 }
 
 #[derive(Clone, Default)]
-struct Account(i64);
+pub(crate) struct Account(i64);
 
 impl Aggregate for Account {
     const NAME: &str = "account";
-    type Event = Posted;
-    fn apply(&mut self, posted: &Posted) {
-        self.0 += posted.cents;
+    type Event = Happened;
+    fn apply(&mut self, happened: &Happened) {
+        match happened {
+            Happened::Posted { cents } => self.0 += cents,
+            Happened::Renamed { .. } => {}
+        }
     }
 }
 
 impl Decider<Deposit> for Account {
-    fn decide(&self, deposit: &Deposit) -> Result<Decision<Posted, i64>, Infallible> {
+    fn decide(&self, deposit: &Deposit) -> Result<Decision<Happened, i64>, Infallible> {
         let cents = deposit.cents;
-        Ok(Decision::event(Posted { cents }).output(self.0 + cents))
+        Ok(Decision::event(Happened::Posted { cents }).output(self.0 + cents))
     }
 }
 
-struct Transfers;
+impl Decider<Rename> for Account {
+    fn decide(&self, rename: &Rename) -> Result<Decision<Happened, i64>, Infallible> {
+        let renamed = Happened::Renamed { name: rename.name.clone() };
+        Ok(Decision::event(renamed).hold("account.name", &rename.name).output(self.0))
+    }
+}
+
+/// Moves money, and keeps rows of its own.
+pub(crate) struct Transfers;
 
 #[async_trait]
-impl<S: Store> Handler<Transfer, S> for Transfers {
-    async fn handle(&self, ask: &Transfer, repo: &mut Repo<S>) -> Result<i64, Error<Infallible>> {
-        let from = repo.load::<Account>(ask.from).await?;
-        let to = repo.load::<Account>(ask.to).await?;
-        repo.emit(from, &Posted { cents: -ask.cents })?;
-        repo.emit(to, &Posted { cents: ask.cents })?;
+impl<H: Home> Handler<Transfer, H> for Transfers {
+    async fn handle(&self, ask: &Transfer, repo: &mut Repo<H>) -> Result<i64, Error<Infallible>> {
+        // Always in the same order: after a conflict they are held from here on, and who holds one
+        // must not wait for who holds the other.
+        let (from, to) = if ask.from.to_string() < ask.to.to_string() {
+            let from = repo.load::<Account>(ask.from).await?;
+            (from, repo.load::<Account>(ask.to).await?)
+        } else {
+            let to = repo.load::<Account>(ask.to).await?;
+            (repo.load::<Account>(ask.from).await?, to)
+        };
+        repo.emit(from, &Happened::Posted { cents: -ask.cents })?;
+        repo.emit(to, &Happened::Posted { cents: ask.cents })?;
+        let tenant = repo.tenant();
+        for (account, cents) in [(ask.from, -ask.cents), (ask.to, ask.cents)] {
+            let row = (tenant, &*account.to_string(), cents);
+            let added = H::add(repo.connection()?, ADD_MOVED, row).await;
+            added.map_err(|error| repo.own_rows_failed(error))?;
+        }
         Ok(repo.get(from).0)
     }
 }
 
 /// The sum of every account, in the command's own transaction.
-struct Sums;
+pub(crate) struct Sums<H>(pub(crate) PhantomData<fn() -> H>);
 
 #[async_trait]
-impl InlineProjection<SqliteConnection> for Sums {
+impl<H: Home> InlineProjection<<H as Transact>::Connection> for Sums<H> {
     fn name(&self) -> &str {
         "sums"
     }
@@ -79,46 +124,12 @@ impl InlineProjection<SqliteConnection> for Sums {
     async fn project(
         &self,
         event: &StoredEvent,
-        connection: &mut SqliteConnection,
+        connection: &mut <H as Transact>::Connection,
     ) -> Result<(), ProjectionError> {
-        let posted: Posted = event.decode()?;
-        sqlx::query(
-            "INSERT INTO sums (account, cents) VALUES (?, ?)
-             ON CONFLICT (account) DO UPDATE SET cents = cents + excluded.cents",
-        )
-        .bind(event.stream.id.as_str())
-        .bind(posted.cents)
-        .execute(connection)
-        .await?;
+        if let Happened::Posted { cents } = event.decode()? {
+            let row = (event.stream.tenant, event.stream.id.as_str(), cents);
+            H::add(connection, ADD_SUM, row).await?;
+        }
         Ok(())
     }
-}
-
-pub(crate) async fn open(path: &Path) -> CommandService<SqliteStore> {
-    let store = SqliteStore::open_path(path).await.expect("the file opens");
-    CommandService::builder(store)
-        .decider::<Account, Deposit>()
-        .handler::<Transfer>(Transfers)
-        .projection(Sums)
-        .build()
-        .expect("the service is sound")
-}
-
-/// Command number `number` of a round: a deposit, or every eighth a transfer. Under one key it is
-/// always the same request.
-pub(crate) async fn execute(
-    service: &CommandService<SqliteStore>,
-    round: u64,
-    number: u64,
-) -> Result<Receipt<i64>, Error<Infallible>> {
-    let tenant = sequor::TenantId::new(Uuid::from_u128(7))?;
-    let meta = Meta::new(tenant).key(format!("{round}-{number}").parse()?);
-    let options = Options::default().mode(Mode::Output);
-    let (account, cents) = (number % ACCOUNTS, 1 + i64::try_from(number % 9).unwrap_or(0));
-    if number % 8 == 7 {
-        let to = (account + 1) % ACCOUNTS;
-        let transfer = Transfer { from: account, to, cents };
-        return service.execute_with(transfer, meta, options).await;
-    }
-    service.execute_with(Deposit { account, cents }, meta, options).await
 }
