@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
+use sequor::Store;
 use tokio::io::{AsyncBufRead, BufReader};
 
 use crate::database::Bank;
@@ -58,7 +59,10 @@ pub(crate) enum Source {
 /// # Errors
 /// When the source cannot be read, or the database cannot be written. What took effect until then
 /// stays, and is replayed when the source is applied again.
-pub(crate) async fn apply(bank: &Bank, source: &Source) -> anyhow::Result<Summary> {
+pub(crate) async fn apply<S: Store>(
+    bank: &Bank<S>,
+    source: &Source,
+) -> anyhow::Result<Summary> {
     let (input, bytes) = source.open().await?;
     let mut lines = Lines::new(input);
     let mut pipeline = Pipeline::new(bank.clone(), Progress::new(bytes)?);

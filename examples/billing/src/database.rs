@@ -1,71 +1,72 @@
-//! The file: where it lies, and the service over it.
+//! Where the database lies, and the service over it.
+
+mod postgres;
+mod sqlite;
 
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Context, bail};
-use sequor::CommandService;
-use sequor::sqlite::{OpenError, SqliteSettings, SqliteStore};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, SqliteConnection};
+use sequor::{CommandService, InlineProjection, Store};
+use sqlx::{PgConnection, SqliteConnection};
 
 use crate::domain::{Account, Charge, Open, Refund};
-use crate::projection::{Balances, CREATE_BALANCES};
+use crate::projection::Balances;
 use crate::story::{Begin, Story};
 
-/// The service that this program is about.
-pub(crate) type Bank = CommandService<SqliteStore>;
+pub(crate) use postgres::Server;
+pub(crate) use sqlite::File;
+
+/// The service that this program is about, on one store or another.
+pub(crate) type Bank<S> = CommandService<S>;
 
 /// Where the database lies. Parsed once, at the command line.
 #[derive(Clone, Debug)]
-pub(crate) struct Database(SqliteSettings);
+pub(crate) enum Database {
+    /// In a SQLite file.
+    Sqlite(File),
+    /// On a PostgreSQL server.
+    Postgres(Server),
+}
+
+/// A connection that only reads; it works beside a running bus too.
+pub(crate) enum Reader {
+    /// Of a file.
+    Sqlite(SqliteConnection),
+    /// Of a server.
+    Postgres(PgConnection),
+}
 
 impl Database {
-    /// Opens the file, creates it with its tables where it is missing, and builds the service.
-    pub(crate) async fn open(&self) -> anyhow::Result<Bank> {
-        let store = self.open_store().await?;
-        let created = store.set_up(CREATE_BALANCES).await;
-        created.context("the table `balances` cannot be created")?;
-        let bank = CommandService::builder(store)
-            .decider::<Account, Open>()
-            .decider::<Account, Charge>()
-            .decider::<Account, Refund>()
-            .decider::<Story, Begin>()
-            .projection(Balances)
-            .build()?;
-        Ok(bank)
-    }
-
-    async fn open_store(&self) -> anyhow::Result<SqliteStore> {
-        if self.0.path.is_dir() {
-            bail!("{self} is a folder; name a file in it with --database");
-        }
-        let opened = SqliteStore::open(self.0.clone()).await;
-        opened.map_err(|error| {
-            let is_folder = matches!(error, OpenError::Unusable { .. });
-            let error = anyhow::Error::new(error);
-            let next = "make sure that the folder is there and can be written";
-            if is_folder { error.context(next) } else { error }
+    /// A connection for who only wants to read.
+    pub(crate) async fn read(&self) -> anyhow::Result<Reader> {
+        Ok(match self {
+            Self::Sqlite(file) => Reader::Sqlite(file.read().await?),
+            Self::Postgres(server) => Reader::Postgres(server.read().await?),
         })
     }
 
-    /// A connection that only reads; it works beside a running bus too.
-    pub(crate) async fn read(&self) -> anyhow::Result<SqliteConnection> {
-        self.expect_file()?;
-        let options = SqliteConnectOptions::new()
-            .filename(&self.0.path)
-            .busy_timeout(self.0.writer_wait_max)
-            .pragma("query_only", "ON");
-        options.connect().await.with_context(|| format!("{self} cannot be opened"))
-    }
-
-    /// Refuses a file that is not there, for those who only want to read it.
-    pub(crate) fn expect_file(&self) -> anyhow::Result<()> {
-        if self.0.path.is_file() {
-            return Ok(());
+    /// What people call it.
+    pub(crate) fn noun(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "file",
+            Self::Postgres(_) => "database",
         }
-        bail!("there is no file {self}; run `billing` first, or name another with --database")
     }
+}
+
+/// Builds the service: the same on every store.
+fn bank<S: Store>(store: S) -> anyhow::Result<Bank<S>>
+where
+    Balances: InlineProjection<S::Connection>,
+{
+    let bank = CommandService::builder(store)
+        .decider::<Account, Open>()
+        .decider::<Account, Charge>()
+        .decider::<Account, Refund>()
+        .decider::<Story, Begin>()
+        .projection(Balances)
+        .build()?;
+    Ok(bank)
 }
 
 impl FromStr for Database {
@@ -75,25 +76,22 @@ impl FromStr for Database {
         let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
         let is_address = url.get(scheme.len()..).is_some_and(|rest| rest.starts_with("://"));
         match scheme {
-            "sqlite" => {}
-            "postgres" | "postgresql" => {
-                return Err(
-                    "PostgreSQL is not in this release; take a file: sqlite://file.db".into()
-                );
-            }
-            _ if is_address => {
-                return Err(format!(
-                    "`{scheme}://` is not supported; take a file: sqlite://file.db"
-                ));
-            }
-            _ => {}
+            "postgres" | "postgresql" => url.parse().map(Self::Postgres),
+            "sqlite" => url.parse().map(Self::Sqlite),
+            _ if is_address => Err(format!(
+                "`{scheme}://` is not supported; take a file, sqlite://file.db, or a server, \
+                 postgres://user@host/database"
+            )),
+            _ => url.parse().map(Self::Sqlite),
         }
-        url.parse().map(Self).map_err(|error: sequor::sqlite::SettingsError| error.to_string())
     }
 }
 
 impl fmt::Display for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.path.display().fmt(f)
+        match self {
+            Self::Sqlite(file) => file.fmt(f),
+            Self::Postgres(server) => server.fmt(f),
+        }
     }
 }

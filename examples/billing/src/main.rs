@@ -1,6 +1,8 @@
-//! Accounts that are charged once, whoever retries: the story of sequor, told by a SQLite file.
+//! Accounts that are charged once, whoever retries: the story of sequor, told by a SQLite file
+//! or a PostgreSQL database.
 //!
-//! *For:* seeing what the bus promises, on a real file, and applying commands from a file.
+//! *For:* seeing what the bus promises, on a real database, and applying commands from
+//! a file.
 //! *Never:* a web service or a payment: nothing leaves this machine.
 //! *Start here:* `domain.rs` for what can be asked, `story.rs` for what comes back.
 
@@ -19,18 +21,19 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sequor::{IdempotencyKey, TenantId};
+use sequor::{IdempotencyKey, Store, TenantId};
 
 use crate::apply::Source;
 use crate::conflicts::Conflicts;
-use crate::database::Database;
+use crate::database::{Bank, Database};
 
 /// Charges accounts once, whoever retries
 #[derive(Debug, Parser)]
 #[command(version, long_about = ABOUT, after_help = EXAMPLES)]
 struct Cli {
-    /// The SQLite file: sqlite://file.db, sqlite:file.db or a path
-    #[arg(long, global = true, value_name = "URL", default_value = "billing.db")]
+    /// A SQLite file: sqlite://file.db, sqlite:file.db or a path; or a PostgreSQL database:
+    /// postgres://user:password@host:port/database
+    #[arg(long, global = true, value_name = "URL", default_value = "billing.db", verbatim_doc_comment)]
     database: Database,
 
     #[command(subcommand)]
@@ -40,14 +43,21 @@ struct Cli {
 const ABOUT: &str = "\
 Charges accounts once, whoever retries.
 
-Without a command it opens the database (a SQLite file, created where it is missing) and tells a
-story on it: charges, retries, rivals and refusals, each line read back from the store. Run it
-twice: the second run shows that the keys survived the restart.";
+Without a command it opens the database and tells a story on it: charges, retries, rivals and
+refusals, each line read back from the store. Run it twice: the second run shows that the keys
+survived the restart.
+
+The database is a SQLite file, created where it is missing, or one on a PostgreSQL server (15 or
+newer), where the first run creates the tables: sequor's own in the schema `sequor`, and `balances`.
+Its role must be allowed to create schemas and roles. Later runs may take another role, one that
+owns nothing: GRANT sequor_app, sequor_system TO <role>;";
 
 const EXAMPLES: &str = "\
 Examples:
   billing                                      tell the story on ./billing.db
   billing --database sqlite:///tmp/b.db        … on another file
+  billing --database postgres://postgres:secret@localhost/postgres
+                                               … on a server, such as that of compose.yaml
   billing apply commands.jsonl                 apply a file of commands; again: all replayed
   generate | billing apply -                   … from a pipe
   billing balances                             what every account owes
@@ -74,11 +84,11 @@ enum Task {
         /// The key, byte for byte
         key: IdempotencyKey,
     },
-    /// Show what every account owes; works while another process has the file, too
+    /// Show what every account owes; works while another process has the database, too
     Balances,
 }
 
-// One thread is enough: the bus waits for the file most of the time, and the file has threads of
+// One thread is enough: the bus waits for the database most of the time, and a file has threads of
 // its own. It also makes the story's race certain (`story/rivals.rs`).
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -106,30 +116,53 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 async fn run(Cli { database, command }: Cli) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
-    match command.unwrap_or(Task::Story) {
+    let task = command.unwrap_or(Task::Story);
+    if let Task::Balances = task {
+        show::balances(&database, &mut out).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let only_reads = matches!(task, Task::Outcome { .. });
+    match &database {
+        Database::Sqlite(file) => {
+            if only_reads {
+                file.expect_there()?;
+            }
+            let bank = file.open().await?;
+            let done = work(&bank, &database, task, &mut out).await;
+            bank.store().close().await;
+            done
+        }
+        Database::Postgres(server) => {
+            if only_reads {
+                server.expect_there().await?;
+            }
+            let bank = server.open().await?;
+            let done = work(&bank, &database, task, &mut out).await;
+            bank.store().close().await;
+            done
+        }
+    }
+}
+
+/// What is done with a bank, whatever its store.
+async fn work<S: Store>(
+    bank: &Bank<S>,
+    database: &Database,
+    task: Task,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    match task {
         Task::Story => {
             let conflicts = Conflicts::listen()?;
-            let bank = database.open().await?;
-            let told = story::tell(&bank, &database, &conflicts, &mut out).await;
-            bank.store().close().await;
-            told?;
+            story::tell(bank, database, &conflicts, out).await?;
         }
         Task::Apply { file } => {
-            let bank = database.open().await?;
-            let applied = apply::apply(&bank, &file).await;
-            bank.store().close().await;
-            let summary = applied?;
+            let summary = apply::apply(bank, &file).await?;
             writeln!(out, "{file}: {summary}")?;
             return Ok(if summary.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(2) });
         }
-        Task::Outcome { tenant, key } => {
-            database.expect_file()?;
-            let bank = database.open().await?;
-            let shown = show::outcome(&bank, tenant, &key, &mut out).await;
-            bank.store().close().await;
-            shown?;
-        }
-        Task::Balances => show::balances(&database, &mut out).await?,
+        Task::Outcome { tenant, key } => show::outcome(bank, tenant, &key, out).await?,
+        Task::Balances => show::balances(database, out).await?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,16 +1,16 @@
-//! What is read back from the file, for people.
+//! What is read back from the database, for people.
 
 use std::io::Write;
 
 use anyhow::{Context, bail};
-use sequor::{IdempotencyKey, Record, RecordState, TenantId};
+use sequor::{IdempotencyKey, Record, RecordState, Store, TenantId};
 
 use crate::database::{Bank, Database};
 use crate::projection::{Balance, read_balances};
 
 /// Shows what became of the command under a key.
-pub(crate) async fn outcome(
-    bank: &Bank,
+pub(crate) async fn outcome<S: Store>(
+    bank: &Bank<S>,
     tenant: TenantId,
     key: &IdempotencyKey,
     out: &mut impl Write,
@@ -43,11 +43,14 @@ pub(crate) fn write_record(record: &Record, out: &mut impl Write) -> anyhow::Res
 
 /// Shows what every account owes.
 pub(crate) async fn balances(database: &Database, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut connection = database.read().await?;
+    let mut reader = database.read().await?;
     write_heading(out)?;
-    read_balances(&mut connection, |balance| write_balance(&balance, out))
+    read_balances(&mut reader, |balance| write_balance(&balance, out))
         .await
-        .with_context(|| format!("{database} has no balances to read; is it a file of `billing`?"))
+        .with_context(|| {
+            let noun = database.noun();
+            format!("{database} has no balances to read; is it a {noun} of `billing`?")
+        })
 }
 
 /// The heading of a table of balances.

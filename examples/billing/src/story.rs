@@ -12,7 +12,7 @@ mod closing;
 use std::io::Write;
 
 use anyhow::Context;
-use sequor::{Error, IdempotencyKey, Meta, Options, Receipt, TenantId};
+use sequor::{Error, IdempotencyKey, Meta, Options, Receipt, Store, TenantId};
 use uuid::Uuid;
 
 use crate::conflicts::Conflicts;
@@ -29,19 +29,19 @@ const ACME: &str = "acme";
 const ORDER: &str = "order-1001";
 
 /// What the chapters share.
-struct Tale<'t> {
-    bank: &'t Bank,
+struct Tale<'t, S: Store> {
+    bank: &'t Bank<S>,
     conflicts: &'t Conflicts,
     page: Page<'t>,
-    /// 1 on a fresh file.
+    /// 1 on a fresh database.
     run: u64,
     north: TenantId,
     south: TenantId,
 }
 
 /// Tells the story on a database, and checks nothing: it prints what comes back.
-pub(crate) async fn tell(
-    bank: &Bank,
+pub(crate) async fn tell<S: Store>(
+    bank: &Bank<S>,
     database: &Database,
     conflicts: &Conflicts,
     out: &mut dyn Write,
@@ -62,12 +62,13 @@ pub(crate) async fn tell(
     tale.closing(database).await
 }
 
-impl Tale<'_> {
+impl<S: Store> Tale<'_, S> {
     fn title(&mut self, database: &Database) -> anyhow::Result<()> {
+        let noun = database.noun();
         match self.run {
-            1 => self.page.line(format_args!("{database}: first run on this file"))?,
+            1 => self.page.line(format_args!("{database}: first run on this {noun}"))?,
             run => self.page.line(format_args!(
-                "{database}: run {run} on this file; keys of earlier runs are still known"
+                "{database}: run {run} on this {noun}; keys of earlier runs are still known"
             ))?,
         }
         self.page.line(format_args!(

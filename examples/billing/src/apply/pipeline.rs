@@ -1,8 +1,9 @@
-//! Several lines at once, so that they share a flush of the file; in order where order matters.
+//! Several lines at once, so that they share a flush; in order where order matters.
 
 use std::collections::VecDeque;
 
 use anyhow::bail;
+use sequor::Store;
 use tokio::task::JoinHandle;
 
 use super::lines::Line;
@@ -15,8 +16,8 @@ use crate::database::Bank;
 const LINES_MAX: usize = 64;
 
 /// The lines under way, first line first, and what became of those before.
-pub(super) struct Pipeline {
-    bank: Bank,
+pub(super) struct Pipeline<S: Store> {
+    bank: Bank<S>,
     under_way: VecDeque<UnderWay>,
     summary: Summary,
     progress: Progress,
@@ -35,8 +36,8 @@ enum Work {
     Running(Place, JoinHandle<Outcome>),
 }
 
-impl Pipeline {
-    pub(super) fn new(bank: Bank, progress: Progress) -> Self {
+impl<S: Store> Pipeline<S> {
+    pub(super) fn new(bank: Bank<S>, progress: Progress) -> Self {
         let (under_way, summary) = (VecDeque::new(), Summary::default());
         Self { bank, under_way, summary, progress, stopped: None }
     }

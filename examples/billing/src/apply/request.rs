@@ -1,6 +1,6 @@
 //! From a line to a command: everything that can be checked before anything is done.
 
-use sequor::{Actor, Command, IdempotencyKey, Invalid, Meta, Target, TenantId};
+use sequor::{Actor, Command, IdempotencyKey, Invalid, Meta, Store, Target, TenantId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -73,7 +73,7 @@ impl Request {
     }
 
     /// Executes the command.
-    pub(super) async fn execute(self, bank: &Bank) -> Outcome {
+    pub(super) async fn execute<S: Store>(self, bank: &Bank<S>) -> Outcome {
         let meta = self.meta;
         match self.ask {
             Ask::Open(open) => bank.execute(open, meta).await.into(),

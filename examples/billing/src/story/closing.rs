@@ -1,21 +1,21 @@
-//! The end: what is in the file now.
+//! The end: what is in the database now.
 
-use sequor::IdempotencyKey;
+use sequor::{IdempotencyKey, Store};
 
 use super::{ACME, ORDER, Tale};
 use crate::database::Database;
 use crate::projection::read_balances;
 use crate::show;
 
-impl Tale<'_> {
+impl<S: Store> Tale<'_, S> {
     /// The balances by SQL, the outcome by key, and what survived.
     pub(super) async fn closing(&mut self, database: &Database) -> anyhow::Result<()> {
         self.page
             .step(format_args!("The balances, kept by the same transactions, read with SQL"))?;
-        let (mut connection, own) = (database.read().await?, self.own_account());
+        let (mut reader, own) = (database.read().await?, self.own_account());
         let mut out = &mut *self.page.out;
         show::write_heading(&mut out)?;
-        read_balances(&mut connection, |balance| match &balance.account {
+        read_balances(&mut reader, |balance| match &balance.account {
             account if account == ACME || *account == own => {
                 show::write_balance(&balance, &mut out)
             }
@@ -29,7 +29,10 @@ impl Tale<'_> {
         show::outcome(self.bank, self.north, &key, &mut out).await?;
 
         match self.page.survived() {
-            0 => self.page.line(format_args!("\nRun it again: the keys survive in the file.")),
+            0 => self.page.line(format_args!(
+                "\nRun it again: the keys survive in the {}.",
+                database.noun()
+            )),
             survived => self.page.line(format_args!(
                 "\n{survived} answers came from what an earlier run did: the keys survived."
             )),

@@ -1,7 +1,7 @@
 //! The first part: one charge and its retries, one by one and fifty at once.
 
 use anyhow::Context;
-use sequor::{Meta, Mode, Options, Receipt};
+use sequor::{Meta, Mode, Options, Receipt, Store};
 use tokio::task::JoinSet;
 
 use super::{ACME, Answer, ORDER, Tale, charge};
@@ -10,7 +10,7 @@ use crate::domain::Charged;
 /// Enough to be sure that nobody was lucky.
 const DUPLICATES: usize = 50;
 
-impl Tale<'_> {
+impl<S: Store> Tale<'_, S> {
     /// One charge, and what each kind of retry gets.
     pub(super) async fn one_charge(&mut self) -> anyhow::Result<()> {
         let (north, south) = (self.north, self.south);

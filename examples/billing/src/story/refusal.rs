@@ -1,11 +1,11 @@
 //! The third part: a refusal leaves no record, so a retry is decided anew.
 
-use sequor::{Meta, Options};
+use sequor::{Meta, Options, Store};
 
 use super::{Tale, amount, charge};
 use crate::domain::Refund;
 
-impl Tale<'_> {
+impl<S: Store> Tale<'_, S> {
     /// A charge over the limit, room, and the same charge again.
     pub(super) async fn refused_charge(&mut self) -> anyhow::Result<()> {
         let account = self.own_account();

@@ -1,8 +1,8 @@
-//! How often the story was told on a file: an aggregate of its own, begun anew with each run.
+//! How often the story was told on a database: an aggregate of its own, begun anew with each run.
 
 use std::convert::Infallible;
 
-use sequor::{Aggregate, Command, Decider, Decision, Error, Event, Meta, Receipt, TenantId};
+use sequor::{Aggregate, Command, Decider, Decision, Error, Event, Meta, Receipt, Store, TenantId};
 use serde::{Deserialize, Serialize};
 
 use crate::database::Bank;
@@ -39,8 +39,8 @@ impl Decider<Begin> for Story {
 }
 
 /// Begins a run; its output is the run's number.
-pub(super) async fn begin(
-    bank: &Bank,
+pub(super) async fn begin<S: Store>(
+    bank: &Bank<S>,
     tenant: TenantId,
 ) -> Result<Receipt<u64>, Error<Infallible>> {
     bank.execute(Begin { story: "billing".to_owned() }, Meta::new(tenant)).await

@@ -7,9 +7,14 @@ fn help_teaches_with_examples() {
     insta::assert_snapshot!(help.out, @r#"
     Charges accounts once, whoever retries.
 
-    Without a command it opens the database (a SQLite file, created where it is missing) and tells a
-    story on it: charges, retries, rivals and refusals, each line read back from the store. Run it
-    twice: the second run shows that the keys survived the restart.
+    Without a command it opens the database and tells a story on it: charges, retries, rivals and
+    refusals, each line read back from the store. Run it twice: the second run shows that the keys
+    survived the restart.
+
+    The database is a SQLite file, created where it is missing, or one on a PostgreSQL server (15 or
+    newer), where the first run creates the tables: sequor's own in the schema `sequor`, and `balances`.
+    Its role must be allowed to create schemas and roles. Later runs may take another role, one that
+    owns nothing: GRANT sequor_app, sequor_system TO <role>;
 
     Usage: billing [OPTIONS] [COMMAND]
 
@@ -17,12 +22,13 @@ fn help_teaches_with_examples() {
       story     Tell the story (what happens without a command, too)
       apply     Apply commands from a file, one JSON object a line
       outcome   Show what became of the command under a key
-      balances  Show what every account owes; works while another process has the file, too
+      balances  Show what every account owes; works while another process has the database, too
       help      Print this message or the help of the given subcommand(s)
 
     Options:
           --database <URL>
-              The SQLite file: sqlite://file.db, sqlite:file.db or a path
+              A SQLite file: sqlite://file.db, sqlite:file.db or a path; or a PostgreSQL database:
+              postgres://user:password@host:port/database
               
               [default: billing.db]
 
@@ -35,6 +41,8 @@ fn help_teaches_with_examples() {
     Examples:
       billing                                      tell the story on ./billing.db
       billing --database sqlite:///tmp/b.db        … on another file
+      billing --database postgres://postgres:secret@localhost/postgres
+                                                   … on a server, such as that of compose.yaml
       billing apply commands.jsonl                 apply a file of commands; again: all replayed
       generate | billing apply -                   … from a pipe
       billing balances                             what every account owes
@@ -80,7 +88,8 @@ fn help_for_apply_says_what_a_line_holds() {
 
     Options:
           --database <URL>
-              The SQLite file: sqlite://file.db, sqlite:file.db or a path
+              A SQLite file: sqlite://file.db, sqlite:file.db or a path; or a PostgreSQL database:
+              postgres://user:password@host:port/database
               
               [default: billing.db]
 

@@ -1,4 +1,6 @@
 use sequor::sqlite::SqliteStore;
+use sequor_testserver::Database;
+use sqlx::ConnectOptions as _;
 
 use crate::program::Folder;
 
@@ -22,13 +24,13 @@ fn an_address_is_a_url_or_a_bare_path() {
 }
 
 #[test]
-fn what_is_no_sqlite_file_is_refused_with_a_reason() {
+fn what_is_no_database_is_refused_with_a_reason() {
     let folder = Folder::new();
     folder.write("notes.txt", "not a database, and long enough to be looked at as one ".repeat(99));
     let mut said = String::new();
     for address in [
-        "postgres://localhost/billing",
-        "postgresql://localhost/billing",
+        "postgres://127.0.0.1:1/billing",
+        "postgresql://localhost:port/billing",
         "mysql://localhost/billing",
         "",
         "sqlite://",
@@ -45,9 +47,9 @@ fn what_is_no_sqlite_file_is_refused_with_a_reason() {
         said.push('\n');
     }
     insta::assert_snapshot!(said, @r#"
-    error: invalid value 'postgres://localhost/billing' for '--database <URL>': PostgreSQL is not in this release; take a file: sqlite://file.db
-    error: invalid value 'postgresql://localhost/billing' for '--database <URL>': PostgreSQL is not in this release; take a file: sqlite://file.db
-    error: invalid value 'mysql://localhost/billing' for '--database <URL>': `mysql://` is not supported; take a file: sqlite://file.db
+    billing: postgres://127.0.0.1:1/billing cannot be opened: the database cannot be used: the store is not available: error communicating with database: Connection refused (os error 111)
+    error: invalid value 'postgresql://localhost:port/billing' for '--database <URL>': the address is not of the form `postgres://role:password@host:port/database`
+    error: invalid value 'mysql://localhost/billing' for '--database <URL>': `mysql://` is not supported; take a file, sqlite://file.db, or a server, postgres://user@host/database
     error: invalid value '' for '--database <URL>': the path of the SQLite file is empty; say where it lies, such as `sqlite://billing.db`
     error: invalid value 'sqlite://' for '--database <URL>': the path of the SQLite file is empty; say where it lies, such as `sqlite://billing.db`
     error: invalid value ':memory:' for '--database <URL>': `:memory:` keeps nothing; take a file, or the memory store (`sequor-memory`)
@@ -68,6 +70,29 @@ fn who_only_reads_creates_nothing() {
         assert!(ran.error.contains("run `billing` first"), "{}", ran.error);
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn who_only_reads_leaves_a_database_on_a_server_as_it_is() {
+    let (folder, database) = (Folder::new(), Database::new().await);
+    let url = String::from(database.owner().to_url_lossy());
+    let tenant = "018f2f6e-0000-7000-8000-000000000001";
+    for arguments in [&["balances"][..], &["outcome", "--tenant", tenant, "k"]] {
+        let ran = folder.run(&[&["--database", &url], arguments].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+        assert!(ran.error.contains("run `billing` first"), "{}", ran.error);
+    }
+    database.run("DO $$ BEGIN ASSERT to_regnamespace('sequor') IS NULL; END $$").await;
+}
+
+#[tokio::test]
+async fn a_role_that_may_not_create_tables_is_told_who_may() {
+    let (folder, database) = (Folder::new(), Database::new().await);
+    database.make_role("billing_test_nobody", "pg_read_all_stats").await;
+    let url = String::from(database.role("billing_test_nobody").to_url_lossy());
+    let ran = folder.run(&["--database", &url]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.error.contains("a role that may create schemas and roles"), "{}", ran.error);
 }
 
 #[tokio::test]

@@ -70,3 +70,20 @@ fn mask_word(word: &str) -> String {
         _ => word.to_owned(),
     }
 }
+
+/// Masks what differs from store to store, too: what it is called, and positions, which may have
+/// gaps.
+pub(crate) fn without_places(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.split_once(": ") {
+        Some((_, told)) if told.contains("on this ") => told.replace("database", "file"),
+        _ => without_position(line).replace("in the database.", "in the file."),
+    });
+    lines.map(|line| line + "\n").collect()
+}
+
+fn without_position(line: &str) -> String {
+    let Some((before, after)) = line.split_once("position  ").or(line.split_once("position ")) else {
+        return line.to_owned();
+    };
+    format!("{before}position <n>{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+}

@@ -1,4 +1,9 @@
-use crate::program::Folder;
+use sequor_testserver::Database;
+use sqlx::ConnectOptions as _;
+
+use crate::program::{Folder, without_places};
+
+const BUS: &str = "billing_test_bus";
 
 #[test]
 fn the_first_run_executes() {
@@ -36,10 +41,10 @@ fn the_first_run_executes() {
      8. North opens account run-1 for this run, limit 100.00
         Executed   …<id>  account/run-1 v1  position 7
 
-     9. Two charges of 30.00 race: both are decided on v1
+     9. Two charges of 30.00 race for it: the second is decided on what the first one makes
         Executed   …<id>  account/run-1 v2  position 8  {"balance_cents":3000,"charge":1}
         Executed   …<id>  account/run-1 v3  position 9  {"balance_cents":6000,"charge":2}
-        conflicts that the bus met, and decided again on the new version: 1
+        conflicts that the bus met on the way: 0
 
     10. A third charge insists on v1, which its caller saw: no retry
         Conflict   account/run-1 is at v3, not v1
@@ -113,10 +118,10 @@ fn the_second_run_finds_the_keys_of_the_first() {
      8. North opens account run-2 for this run, limit 100.00
         Executed   …<id>  account/run-2 v1  position 13
 
-     9. Two charges of 30.00 race: both are decided on v1
+     9. Two charges of 30.00 race for it: the second is decided on what the first one makes
         Executed   …<id>  account/run-2 v2  position 14  {"balance_cents":3000,"charge":1}
         Executed   …<id>  account/run-2 v3  position 15  {"balance_cents":6000,"charge":2}
-        conflicts that the bus met, and decided again on the new version: 1
+        conflicts that the bus met on the way: 0
 
     10. A third charge insists on v1, which its caller saw: no retry
         Conflict   account/run-2 is at v3, not v1
@@ -145,6 +150,38 @@ fn the_second_run_finds_the_keys_of_the_first() {
 
     6 answers came from what an earlier run did: the keys survived.
     "#);
+}
+
+#[tokio::test]
+async fn postgresql_tells_the_same_story_twice() {
+    let (folder, database) = (Folder::new(), Database::new().await);
+    let url = String::from(database.owner().to_url_lossy());
+    for run in 1..=2 {
+        let (on_file, on_server) = (folder.run(&[]), folder.run(&["--database", &url]));
+        assert_eq!((on_server.code, on_server.error.as_str()), (Some(0), ""), "run {run}");
+        assert_eq!(without_places(&on_server.out), without_places(&on_file.out), "run {run}");
+    }
+    let last = folder.run(&["--database", &url]).out;
+    let title = format!("/{}: run 3 on this database; keys of", database.name());
+    assert!(last.lines().next().unwrap().contains(&title), "{last}");
+    assert!(last.contains("6 answers came from what an earlier run did"), "{last}");
+}
+
+#[tokio::test]
+async fn on_postgresql_later_runs_need_a_role_that_owns_nothing() {
+    let (folder, database) = (Folder::new(), Database::new().await);
+    let owner = String::from(database.owner().to_url_lossy());
+    let first = folder.run(&["--database", &owner]);
+    assert_eq!((first.code, first.error.as_str()), (Some(0), ""));
+
+    database.make_role(BUS, "sequor_app, sequor_system").await;
+    let bus = String::from(database.role(BUS).to_url_lossy());
+    let second = folder.run(&["--database", &bus]);
+    assert_eq!((second.code, second.error.as_str()), (Some(0), ""));
+    assert!(second.out.contains("the keys survived"), "{}", second.out);
+    let balances = folder.run(&["--database", &bus, "balances"]).out;
+    assert_eq!(balances, folder.run(&["--database", &owner, "balances"]).out);
+    assert_eq!(balances.lines().count(), 5, "{balances}");
 }
 
 #[test]
