@@ -59,10 +59,7 @@ pub(crate) enum Source {
 /// # Errors
 /// When the source cannot be read, or the database cannot be written. What took effect until then
 /// stays, and is replayed when the source is applied again.
-pub(crate) async fn apply<S: Store>(
-    bank: &Bank<S>,
-    source: &Source,
-) -> anyhow::Result<Summary> {
+pub(crate) async fn apply<S: Store>(bank: &Bank<S>, source: &Source) -> anyhow::Result<Summary> {
     let (input, bytes) = source.open().await?;
     let mut lines = Lines::new(input);
     let mut pipeline = Pipeline::new(bank.clone(), Progress::new(bytes)?);

@@ -33,7 +33,13 @@ use crate::database::{Bank, Database};
 struct Cli {
     /// A SQLite file: sqlite://file.db, sqlite:file.db or a path; or a PostgreSQL database:
     /// postgres://user:password@host:port/database
-    #[arg(long, global = true, value_name = "URL", default_value = "billing.db", verbatim_doc_comment)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        default_value = "billing.db",
+        verbatim_doc_comment
+    )]
     database: Database,
 
     #[command(subcommand)]

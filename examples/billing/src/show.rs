@@ -45,12 +45,10 @@ pub(crate) fn write_record(record: &Record, out: &mut impl Write) -> anyhow::Res
 pub(crate) async fn balances(database: &Database, out: &mut impl Write) -> anyhow::Result<()> {
     let mut reader = database.read().await?;
     write_heading(out)?;
-    read_balances(&mut reader, |balance| write_balance(&balance, out))
-        .await
-        .with_context(|| {
-            let noun = database.noun();
-            format!("{database} has no balances to read; is it a {noun} of `billing`?")
-        })
+    read_balances(&mut reader, |balance| write_balance(&balance, out)).await.with_context(|| {
+        let noun = database.noun();
+        format!("{database} has no balances to read; is it a {noun} of `billing`?")
+    })
 }
 
 /// The heading of a table of balances.

@@ -12,6 +12,11 @@ use super::{Bank, bank};
 const CREATE_BALANCES: &str = include_str!("../sql/postgres/create_balances.sql");
 const FIND_BALANCES: &str = include_str!("../sql/postgres/find_balances.sql");
 
+const NOT_INSTALLED: &str = "sequor's tables cannot be created; run `billing` once as a role that \
+     may create schemas and roles";
+const NOT_CREATED: &str = "the table `balances` cannot be created; run `billing` once as the owner \
+     of sequor's tables";
+
 /// Where the database lies, and who asks.
 #[derive(Clone, Debug)]
 pub(crate) struct Server(PostgresSettings);
@@ -26,14 +31,14 @@ impl Server {
         };
         if !self.has_balances().await? {
             let created = store.set_up(CREATE_BALANCES).await;
-            created.context("the table `balances` cannot be created; run `billing` once as the owner of sequor's tables")?;
+            created.context(NOT_CREATED)?;
         }
         bank(store)
     }
 
     async fn install_and_open(&self) -> anyhow::Result<PostgresStore> {
         let installed = install(&self.0).await;
-        installed.context("sequor's tables cannot be created; run `billing` once as a role that may create schemas and roles")?;
+        installed.context(NOT_INSTALLED)?;
         Ok(PostgresStore::open(self.0.clone()).await?)
     }
 
@@ -47,7 +52,9 @@ impl Server {
         if self.has_balances().await? {
             return Ok(());
         }
-        bail!("{self} has no tables of `billing`; run `billing` first, or name another with --database")
+        bail!(
+            "{self} has no tables of `billing`; run `billing` first, or name another with --database"
+        )
     }
 
     async fn has_balances(&self) -> anyhow::Result<bool> {

@@ -29,10 +29,9 @@ impl<S: Store> Tale<'_, S> {
         show::outcome(self.bank, self.north, &key, &mut out).await?;
 
         match self.page.survived() {
-            0 => self.page.line(format_args!(
-                "\nRun it again: the keys survive in the {}.",
-                database.noun()
-            )),
+            0 => self
+                .page
+                .line(format_args!("\nRun it again: the keys survive in the {}.", database.noun())),
             survived => self.page.line(format_args!(
                 "\n{survived} answers came from what an earlier run did: the keys survived."
             )),

@@ -82,7 +82,8 @@ pub(crate) fn without_places(text: &str) -> String {
 }
 
 fn without_position(line: &str) -> String {
-    let Some((before, after)) = line.split_once("position  ").or(line.split_once("position ")) else {
+    let Some((before, after)) = line.split_once("position  ").or(line.split_once("position "))
+    else {
         return line.to_owned();
     };
     format!("{before}position <n>{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
