@@ -80,6 +80,8 @@ pub async fn install(owner: &PostgresSettings) -> Result<(), OpenError> {
         .map_err(store_error)?;
     // Not `run`: the compiler cannot see that its future is `Send`.
     MIGRATOR.run_direct(None, &mut postgres, false).await.map_err(OpenError::Migrate)?;
+    let positions = sqlx::query(include_str!("sql/create_positions.sql"));
+    positions.execute(&mut postgres).await.map_err(store_error)?;
     Session { postgres, protocol: Protocol::Prepared, was_shared: false }.close().await;
     Ok(())
 }

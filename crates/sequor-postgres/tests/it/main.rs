@@ -16,5 +16,6 @@ mod neighbours;
 mod opening;
 mod plans;
 mod pooled;
+mod restore;
 mod retention;
 mod walls;
