@@ -10,7 +10,8 @@ use crate::stream::{Partition, Position};
 /// any more.
 #[async_trait]
 pub trait ReadLog: Send + Sync + 'static {
-    /// At most `limit` events after `after`.
+    /// At most `limit` events after `after`. A short page is not the end: only an empty one says
+    /// that nothing more can be read now.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`], or [`StoreError::Corrupt`] when a row cannot be read.

@@ -1,6 +1,8 @@
 //! The mark: readers skip nothing and see every stream in order, whatever writers do, and wait for
 //! nobody but writers of their own partition.
 
+mod processes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
