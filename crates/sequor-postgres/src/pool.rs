@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sequor_core::StoreError;
-use sqlx::PgConnection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connection::{Connect, Session};
@@ -92,10 +91,6 @@ impl Loan {
     pub(crate) fn session(&mut self) -> &mut Session {
         // Invariant: only `give_back`, which takes the loan with it, takes the session away.
         self.session.as_mut().expect("a loan has its session")
-    }
-
-    pub(crate) fn postgres(&mut self) -> &mut PgConnection {
-        &mut self.session().postgres
     }
 
     /// Ends the loan after a call that came to its end: the session goes back, or is thrown away

@@ -35,9 +35,9 @@ impl Transact for PostgresStore {
     async fn begin(&self, tenant: TenantId) -> Result<PostgresTransaction, StoreError> {
         let mut loan = self.pool().lend().await?;
         let begun = begin(loan.session(), Some(tenant)).await;
-        if let Err(error) = begun {
-            loan.give_back(&Err::<(), _>(error.clone()));
-            return Err(error);
+        if let Err(error) = &begun {
+            loan.give_back(&begun);
+            return Err(error.clone());
         }
         Ok(PostgresTransaction {
             store: self.clone(),
@@ -48,7 +48,6 @@ impl Transact for PostgresStore {
             records: Vec::new(),
             failure: None,
             is_sure: true,
-            was_shared: false,
         })
     }
 }
@@ -68,8 +67,6 @@ pub struct PostgresTransaction {
     failure: Option<StoreError>,
     /// Whether the last statement was ours, and so the transaction is known to be whole.
     is_sure: bool,
-    /// Whether user code has had the connection.
-    was_shared: bool,
 }
 
 impl PostgresTransaction {
@@ -104,8 +101,9 @@ impl PostgresTransaction {
             }
         };
         self.is_sure = projections.0.is_empty();
-        self.was_shared |= !projections.0.is_empty();
-        project_one(commit, &positions, projections, &mut self.session()?.postgres).await?;
+        let session = self.session()?;
+        session.was_shared |= !projections.0.is_empty();
+        project_one(commit, &positions, projections, &mut session.postgres).await?;
         Ok(commit.record(positions.last().copied()))
     }
 
@@ -118,11 +116,11 @@ impl PostgresTransaction {
             let unclaim = unclaim.bind(tenant.as_uuid()).bind(key.as_str());
             unclaim.execute(&mut session.postgres).await.map_err(store_error)?;
         }
-        let (is_sure, was_shared) = (self.is_sure, self.was_shared);
+        let is_sure = self.is_sure;
         let session = self.session()?;
         match session.protocol {
             Protocol::Prepared if !is_sure => check_open(session, tenant).await,
-            Protocol::Simple if was_shared => leave_clean(session, tenant).await,
+            Protocol::Simple if session.was_shared => leave_clean(session, tenant).await,
             Protocol::Prepared | Protocol::Simple => Ok(()),
         }
     }
@@ -173,9 +171,11 @@ impl Transaction for PostgresTransaction {
     }
 
     fn connection(&mut self) -> &mut PgConnection {
-        (self.is_sure, self.was_shared) = (false, true);
+        self.is_sure = false;
         // Invariant: only `commit` takes the loan away, and it takes the transaction with it.
-        self.loan.as_mut().expect("an open transaction has its session").postgres()
+        let session = self.loan.as_mut().expect("an open transaction has its session").session();
+        session.was_shared = true;
+        &mut session.postgres
     }
 
     fn own_rows_failed(&self, error: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
@@ -209,7 +209,7 @@ impl Transaction for PostgresTransaction {
             self.settle().await?;
             let mut loan = self.loan.take().ok_or_else(|| corrupt("the transaction has ended"))?;
             let committed = commit(loan.session()).await;
-            tokio::spawn(clean_up(loan, committed.clone(), self.was_shared));
+            tokio::spawn(clean_up(loan, committed.clone()));
             committed.map(|()| std::mem::take(&mut self.records))
         });
         committing.await.unwrap_or(Err(StoreError::Unknown))
@@ -220,10 +220,9 @@ impl Drop for PostgresTransaction {
     fn drop(&mut self) {
         let Some(mut loan) = self.loan.take() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let was_shared = self.was_shared;
         runtime.spawn(async move {
-            let undone = rollback(loan.session(), was_shared).await;
-            clean_up(loan, undone, was_shared).await;
+            let undone = rollback(loan.session()).await;
+            clean_up(loan, undone).await;
         });
     }
 }
@@ -277,8 +276,8 @@ pub(crate) async fn commit(session: &mut Session) -> Result<(), StoreError> {
 }
 
 /// Undoes it.
-pub(crate) async fn rollback(session: &mut Session, was_shared: bool) -> Result<(), StoreError> {
-    let is_left_behind = was_shared && session.protocol == Protocol::Simple;
+pub(crate) async fn rollback(session: &mut Session) -> Result<(), StoreError> {
+    let is_left_behind = session.was_shared && session.protocol == Protocol::Simple;
     loop {
         let depth = PgTransactionManager::get_transaction_depth(&session.postgres);
         if depth == 1 && is_left_behind {
@@ -294,13 +293,12 @@ pub(crate) async fn rollback(session: &mut Session, was_shared: bool) -> Result<
 }
 
 /// Gives the session back, behind everybody's back: without what user code may have left in it.
-async fn clean_up(mut loan: Loan, ended: Result<(), StoreError>, was_shared: bool) {
+async fn clean_up(mut loan: Loan, ended: Result<(), StoreError>) {
     if ended.is_err() {
         // It may be open still; the next user must not find it so.
         loan.give_back(&Err::<(), _>(StoreError::Unknown));
         return;
     }
-    loan.session().was_shared |= was_shared;
     let cleaned = clean(loan.session()).await;
     loan.give_back(&cleaned);
 }
@@ -319,27 +317,26 @@ async fn reset(session: &mut Session, sql: &'static str) -> Result<(), StoreErro
     sqlx::raw_sql(sql).execute(&mut session.postgres).await.map(drop).map_err(store_error)
 }
 
+/// A macro, since `concat!` takes literals only.
+macro_rules! reset {
+    () => {
+        concat!(
+            include_str!("sql/reset_cursors.sql"),
+            include_str!("sql/reset_role.sql"),
+            include_str!("sql/reset_settings.sql"),
+            include_str!("sql/reset_channels.sql"),
+            include_str!("sql/reset_locks.sql"),
+            include_str!("sql/reset_tables.sql"),
+        )
+    };
+}
+
 /// Everything of a session that outlives a transaction, but for our prepared statements.
-const RESET: &str = concat!(
-    include_str!("sql/reset_cursors.sql"),
-    include_str!("sql/reset_role.sql"),
-    include_str!("sql/reset_settings.sql"),
-    include_str!("sql/reset_channels.sql"),
-    include_str!("sql/reset_locks.sql"),
-    include_str!("sql/reset_tables.sql"),
-);
+const RESET: &str = reset!();
 
 /// The same in one transaction. A pooler takes what a session says of itself for its client's wish,
 /// hence the last one.
-pub(crate) const RESET_POOLED: &str = concat!(
-    include_str!("sql/reset_cursors.sql"),
-    include_str!("sql/reset_role.sql"),
-    include_str!("sql/reset_settings.sql"),
-    include_str!("sql/reset_channels.sql"),
-    include_str!("sql/reset_locks.sql"),
-    include_str!("sql/reset_tables.sql"),
-    include_str!("sql/take_formats.sql"),
-);
+pub(crate) const RESET_POOLED: &str = concat!(reset!(), include_str!("sql/take_formats.sql"));
 
 /// A rollback undoes all of that but locks; in one message, hence in one session.
 const UNDO_POOLED: &str =

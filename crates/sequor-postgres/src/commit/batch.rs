@@ -88,8 +88,10 @@ pub(crate) async fn commit_batch(
         Ok(judged)
     };
     let committed = committed.await;
-    if committed.is_err() {
-        transaction::rollback(session, true).await?;
+    match committed {
+        // Nobody can tell any more, whatever a rollback would say.
+        Ok(_) | Err(StoreError::Unknown) => {}
+        Err(_) => transaction::rollback(session).await?,
     }
     committed
 }

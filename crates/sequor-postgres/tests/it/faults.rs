@@ -1,20 +1,19 @@
 //! What goes wrong on the way: lost answers, cut connections, dropped futures, swallowed errors,
 //! odd settings of the server.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use sequor_core::ports::{
-    CommitCommand, Committed, HistoryRequest, ReadHistory, Transact, Transaction,
-};
-use sequor_core::{Projections, StoreError};
+use async_trait::async_trait;
+use sequor_core::ports::{CommitCommand, Committed, Transact, Transaction};
+use sequor_core::{InlineProjection, ProjectionError, Projections, StoreError, StoredEvent};
 use sequor_postgres::{PostgresSettings, PostgresStore};
 use sequor_testserver::{Database, Proxy, server};
-use sqlx::Connection as _;
+use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinSet;
 
 use crate::support::{
-    BUS, checked, commit, deposit, draft, fresh, installed, key, keyed, open, settings, tenant,
-    with_key,
+    BUS, checked, commit, count, deposit, draft, fresh, installed, key, keyed, open, record,
+    settings, tenant, with_key,
 };
 
 /// A store behind a proxy.
@@ -23,16 +22,6 @@ async fn proxied(database: &Database) -> (Proxy, PostgresStore) {
     let through = database.role(BUS).host("127.0.0.1").port(proxy.port());
     let store = PostgresStore::open(PostgresSettings::new(through)).await.unwrap();
     (proxy, store)
-}
-
-async fn record(store: &PostgresStore, text: &str) -> Option<sequor_core::Record> {
-    let key = key(text);
-    let request = HistoryRequest { tenant: tenant(1), key: Some(&key), stream: None };
-    store.history(request).await.unwrap().record
-}
-
-async fn count(database: &Database, sql: &'static str) -> i64 {
-    sqlx::query_scalar(sql).fetch_one(&mut database.session().await).await.unwrap()
 }
 
 #[tokio::test]
@@ -60,7 +49,51 @@ async fn a_lost_answer_to_a_handlers_commit_is_unknown_and_the_key_tells() {
     proxy.cut_before_answer(1);
     let lost = transaction.commit().await;
     assert!(matches!(lost, Err(StoreError::Unknown)), "{lost:?}");
-    assert!(record(&store, "k").await.is_some() || record(&store, "k").await.is_some());
+    assert!(record(&store, "k").await.is_some());
+}
+
+/// A projection that looks, and leaves everything as it is.
+struct Onlooker;
+
+#[async_trait]
+impl InlineProjection<PgConnection> for Onlooker {
+    fn name(&self) -> &str {
+        "onlooker"
+    }
+
+    async fn project(
+        &self,
+        _event: &StoredEvent,
+        connection: &mut PgConnection,
+    ) -> Result<(), ProjectionError> {
+        sqlx::raw_sql("SELECT").execute(connection).await?;
+        Ok(())
+    }
+}
+
+/// Whichever answer gets lost on the way of a commit with projections: `Unavailable` is said only
+/// where nothing was written.
+#[tokio::test]
+async fn a_commit_with_projections_whose_answer_is_lost_is_unknown() {
+    let database = installed().await;
+    let (proxy, store) = proxied(&database).await;
+    let onlooker = Projections(std::sync::Arc::new([std::sync::Arc::new(Onlooker) as _]));
+    let mut written_and_unknown = 0;
+    for lost in 1..=10 {
+        let (id, text) = (format!("a{lost}"), format!("k{lost}"));
+        fresh(store.commit(deposit(&id, 0), &onlooker).await);
+        proxy.cut_before_answer(lost);
+        let answer = store.commit(keyed(&text, &id, 1), &onlooker).await;
+        proxy.cut_before_answer(0);
+        let is_written = record(&store, &text).await.is_some();
+        match answer {
+            Ok(_) => assert!(is_written, "{lost}"),
+            Err(StoreError::Unavailable(_)) => assert!(!is_written, "{lost}"),
+            Err(StoreError::Unknown) => written_and_unknown += u32::from(is_written),
+            Err(error) => panic!("{lost}: {error}"),
+        }
+    }
+    assert!(written_and_unknown > 0, "the answer to a COMMIT got lost");
 }
 
 #[tokio::test]
@@ -133,10 +166,10 @@ async fn callers_that_give_up_leave_no_transaction_open() {
             transaction.commit().await.unwrap();
         };
         let mut call = Box::pin(call);
-        let gave_up = std::time::Instant::now() + patience;
+        let gave_up = Instant::now() + patience;
         // Polled by hand: timers count in milliseconds.
         std::future::poll_fn(|context| {
-            if call.as_mut().poll(context).is_ready() || std::time::Instant::now() >= gave_up {
+            if call.as_mut().poll(context).is_ready() || Instant::now() >= gave_up {
                 return std::task::Poll::Ready(());
             }
             context.waker().wake_by_ref();
@@ -148,8 +181,12 @@ async fn callers_that_give_up_leave_no_transaction_open() {
         fresh(commit(&store, keyed(&format!("k{n}"), "after", n)).await);
     }
     let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-        AND state LIKE 'idle in transaction%' AND xact_start < now() - interval '1 second'";
-    assert_eq!(count(&database, open).await, 0);
+        AND state LIKE 'idle in transaction%'";
+    // The last rollbacks are under way; the server itself ends nothing before `idle_time_max`.
+    let asked = Instant::now();
+    while count(&database, open).await > 0 {
+        assert!(asked.elapsed() < Duration::from_secs(15), "a transaction was left open");
+    }
     assert_eq!(
         record(&store, "k99").await.map(|record| record.streams[0].version.get()),
         Some(100)
@@ -283,17 +320,17 @@ async fn closing_finishes_what_was_submitted() {
 /// A projection that leaves something in the writer's session.
 struct Careless;
 
-#[async_trait::async_trait]
-impl sequor_core::InlineProjection<sqlx::PgConnection> for Careless {
+#[async_trait]
+impl InlineProjection<PgConnection> for Careless {
     fn name(&self) -> &str {
         "careless"
     }
 
     async fn project(
         &self,
-        _event: &sequor_core::StoredEvent,
-        connection: &mut sqlx::PgConnection,
-    ) -> Result<(), sequor_core::ProjectionError> {
+        _event: &StoredEvent,
+        connection: &mut PgConnection,
+    ) -> Result<(), ProjectionError> {
         let leave = "SET SESSION search_path = nowhere; SET SESSION lock_timeout = 1;
             SELECT pg_advisory_lock(4712)";
         sqlx::raw_sql(leave).execute(&mut *connection).await?;

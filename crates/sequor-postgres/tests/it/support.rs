@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sequor_core::commit::{CommitDraft, StreamDraft};
-use sequor_core::ports::{CommitCommand, Committed};
+use sequor_core::ports::{CommitCommand, Committed, HistoryRequest, ReadHistory};
 use sequor_core::{
     AggregateId, CommandId, CommandMeta, Commit, CorrelationId, EventName, Fingerprint,
-    IdempotencyKey, Json, Limits, Name, Projections, Record, StoreError, StreamId, TenantId,
-    Timestamp, Version,
+    IdempotencyKey, Json, Limits, Name, Projections, Record, StoreError, StoredEvent, StreamId,
+    TenantId, Timestamp, Version,
 };
 use sequor_postgres::{PostgresSettings, PostgresStore, install};
 use sequor_testserver::Database;
@@ -42,6 +42,26 @@ pub(crate) async fn open(database: &Database) -> PostgresStore {
 /// A session of another role than the owner.
 pub(crate) async fn session_as(database: &Database, role: &str) -> PgConnection {
     database.role(role).connect().await.unwrap()
+}
+
+/// What the owner counts.
+pub(crate) async fn count(database: &Database, sql: &'static str) -> i64 {
+    sqlx::query_scalar(sql).fetch_one(&mut database.session().await).await.unwrap()
+}
+
+/// What the first tenant's key is remembered for.
+pub(crate) async fn record(store: &PostgresStore, text: &str) -> Option<Record> {
+    let key = key(text);
+    let request = HistoryRequest { tenant: tenant(1), key: Some(&key), stream: None };
+    store.history(request).await.unwrap().record
+}
+
+/// All events of a stream of the first tenant.
+pub(crate) async fn events(store: &PostgresStore, id: &str) -> Vec<StoredEvent> {
+    let stream = stream(id);
+    let after = Some((&stream, Version::NONE));
+    let request = HistoryRequest { tenant: tenant(1), key: None, stream: after };
+    store.history(request).await.unwrap().events
 }
 
 pub(crate) async fn commit(store: &PostgresStore, commit: Commit) -> Result<Committed, StoreError> {
