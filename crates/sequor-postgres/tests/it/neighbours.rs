@@ -2,13 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use sequor_core::{Commit, StoreError};
+use sequor_core::commit::StreamDraft;
+use sequor_core::ports::{Committed, Transact, Transaction};
+use sequor_core::{Commit, Name, Projections, StoreError, UniqueChange, UniqueKey, Version};
 use sequor_postgres::PostgresStore;
 use sequor_testserver::Database;
 use sqlx::PgConnection;
 use tokio::task::JoinSet;
 
-use crate::support::{commit, deposit, fresh, installed, keyed, open, settings};
+use crate::support::{
+    checked, commit, count, deposit, draft, fresh, installed, key, keyed, open, settings, stream,
+    tenant, with_key,
+};
 
 /// How long the stranger holds its lock at least.
 const HELD: Duration = Duration::from_secs(3);
@@ -97,12 +102,11 @@ async fn a_stream_that_a_stranger_is_making_delays_no_neighbour() {
 async fn who_waits_for_a_key_is_answered_when_its_rival_commits() {
     let database = installed().await;
     let (one, two) = (open(&database).await, open(&database).await);
-    use sequor_core::ports::{Committed, Transact, Transaction};
     let first = keyed("k", "a", 0);
     let mut rival = one.begin(first.meta.tenant).await.unwrap();
-    assert!(rival.claim(first.meta.tenant, &"k".parse().unwrap()).await.unwrap().is_none());
+    assert!(rival.claim(first.meta.tenant, &key("k")).await.unwrap().is_none());
     let waiting = tokio::spawn(async move { commit(&two, keyed("k", "b", 0)).await });
-    rival.write(first.clone(), &sequor_core::Projections::none()).await.unwrap();
+    rival.write(first.clone(), &Projections::none()).await.unwrap();
     rival.commit().await.unwrap();
     match waiting.await.unwrap() {
         Ok(Committed::Known(record)) => assert_eq!(record.command_id, first.meta.command_id),
@@ -141,20 +145,12 @@ async fn a_bad_row_fails_only_itself() {
             _ => drop(fresh(committed)),
         }
     }
-    let keys: i64 = sqlx::query_scalar("SELECT count(*) FROM sequor.idempotency_keys")
-        .fetch_one(&mut database.session().await)
-        .await
-        .unwrap();
-    assert_eq!(keys, 19);
+    assert_eq!(count(&database, "SELECT count(*) FROM sequor.idempotency_keys").await, 19);
 }
 
 /// Two processes that take the same keys, streams and values in any order never deadlock on them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_processes_never_deadlock_on_what_is_ours() {
-    use crate::support::{checked, draft, tenant, with_key};
-    use sequor_core::commit::StreamDraft;
-    use sequor_core::{Name, UniqueChange, UniqueKey, Version};
-
     let database = installed().await;
     let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     let mut callers = JoinSet::new();
@@ -168,7 +164,7 @@ async fn two_processes_never_deadlock_on_what_is_ours() {
                     for other in 1..3 {
                         let id = format!("s{}", (n * 7 + caller + other * 3) % 10);
                         one.streams.push(StreamDraft {
-                            stream: crate::support::stream(&id),
+                            stream: stream(&id),
                             expected: Version::NONE,
                             after: None,
                             unique: Vec::new(),
@@ -189,7 +185,5 @@ async fn two_processes_never_deadlock_on_what_is_ours() {
         }
     }
     callers.join_all().await;
-    let count: i64 =
-        sqlx::query_scalar(deadlocks).fetch_one(&mut database.session().await).await.unwrap();
-    assert_eq!(count, 0);
+    assert_eq!(count(&database, deadlocks).await, 0);
 }

@@ -111,7 +111,7 @@ async fn writing_reads_no_more_than_it_needs() {
 }
 
 #[tokio::test]
-async fn a_known_key_is_three_rows() {
+async fn a_known_key_is_its_row_and_that_of_its_command() {
     let (_database, store) = filled().await;
     let mut transaction = store.begin(tenant(1)).await.unwrap();
     let before = reads(transaction.connection()).await;
@@ -136,13 +136,15 @@ async fn a_stream_is_as_many_rows_as_it_has_events() {
 
 #[tokio::test]
 async fn a_value_that_is_taken_is_found_by_its_index() {
-    let (database, store) = filled().await;
+    let (_database, store) = filled().await;
     let mut one = draft(tenant(1), "late", 0);
     let email = UniqueKey::new(Name::new("email").unwrap(), "v77").unwrap();
     one.streams[0].unique.push(UniqueChange::Hold(email));
-    let refused = commit(&store, checked(one)).await.unwrap_err();
+    let mut transaction = store.begin(tenant(1)).await.unwrap();
+    let before = reads(transaction.connection()).await;
+    let refused = transaction.write(checked(one), &Projections::none()).await.unwrap_err();
     assert!(refused.to_string().contains("many77"), "{refused}");
-    drop(database);
+    assert_few(transaction.connection(), &before, 2).await;
 }
 
 #[tokio::test]

@@ -1,13 +1,15 @@
 //! Keys past their retention: archived while commands run, answered as expired, exported, dropped.
 
-use sequor_core::ports::{Committed, HistoryRequest, ReadHistory, Transact, Transaction};
+use sequor_core::ports::{Committed, Transact, Transaction};
 use sequor_core::{CommandId, RecordState, StoreError};
 use sequor_postgres::PostgresStore;
 use sequor_testserver::Database;
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinSet;
 
-use crate::support::{commit, fresh, installed, key, keyed, open, tenant};
+use crate::support::{
+    checked, commit, count, draft, fresh, installed, key, keyed, open, record, tenant, with_key,
+};
 
 /// Makes keys older than they are.
 async fn age(database: &Database, by: &str, like: &str) {
@@ -19,9 +21,7 @@ async fn age(database: &Database, by: &str, like: &str) {
 }
 
 async fn state(store: &PostgresStore, text: &str) -> Option<RecordState> {
-    let key = key(text);
-    let request = HistoryRequest { tenant: tenant(1), key: Some(&key), stream: None };
-    store.history(request).await.unwrap().record.map(|record| record.state)
+    record(store, text).await.map(|record| record.state)
 }
 
 #[tokio::test]
@@ -70,13 +70,9 @@ async fn an_archived_key_is_expired_and_does_not_run() {
     let claimed = transaction.claim(tenant(1), &key("old")).await.unwrap().unwrap();
     assert_eq!((claimed.command_id, claimed.state), (first.command_id, RecordState::Expired));
     let live = "SELECT count(*) FROM sequor.idempotency_keys WHERE key = 'old'";
-    let count: i64 =
-        sqlx::query_scalar(live).fetch_one(&mut database.session().await).await.unwrap();
-    assert_eq!(count, 0);
+    assert_eq!(count(&database, live).await, 0);
     // Another tenant has never used it.
-    let other = crate::support::draft(tenant(2), "a", 0);
-    let other = crate::support::checked(crate::support::with_key(other, "old"));
-    fresh(commit(&store, other).await);
+    fresh(commit(&store, checked(with_key(draft(tenant(2), "a", 0), "old"))).await);
 }
 
 /// A key that tells its age is not looked up; one that is as old as the archive is.

@@ -1,14 +1,15 @@
 //! The walls between tenants, tried as the roles that work here: what direct SQL, the functions and
 //! a changed setting can and cannot reach.
 
-use sequor_core::ports::{HistoryRequest, ReadHistory, Transact, Transaction};
+use sequor_core::ports::{Transact, Transaction};
 use sequor_core::{Projections, StoreError, TenantId};
+use sequor_postgres::PostgresStore;
 use sequor_testserver::Database;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::support::{
-    BUS, checked, commit, draft, fresh, installed, key, open, session_as, stream_of, tenant,
-    with_key,
+    BUS, checked, commit, draft, events, fresh, installed, open, record, session_as, settings,
+    tenant, with_key,
 };
 
 const TABLES: [&str; 5] = ["commands", "events", "streams", "idempotency_keys", "unique_keys"];
@@ -177,33 +178,19 @@ async fn a_changed_setting_reads_another_tenant_and_nothing_becomes_true() {
     try_sql(transaction.connection(), &change).await.unwrap();
     let refused = transaction.commit().await;
     assert!(matches!(refused, Err(StoreError::Corrupt { .. })), "{refused:?}");
-    let stream = stream_of(tenant(1), "changed");
-    let request = HistoryRequest {
-        tenant: tenant(1),
-        key: None,
-        stream: Some((&stream, sequor_core::Version::NONE)),
-    };
-    assert!(store.history(request).await.unwrap().events.is_empty());
+    assert!(events(&store, "changed").await.is_empty());
 }
 
 /// The session that user code has had goes back clean.
 #[tokio::test]
 async fn what_user_code_leaves_in_a_session_is_gone() {
     let database = two_tenants().await;
-    let mut settings = crate::support::settings(&database);
+    let mut settings = settings(&database);
     settings.connections_max = 2;
-    let store = sequor_postgres::PostgresStore::open(settings).await.unwrap();
-    for _ in 0..4 {
+    let store = PostgresStore::open(settings).await.unwrap();
+    for version in 0..4 {
         let mut transaction = store.begin(tenant(1)).await.unwrap();
-        let one = draft(tenant(1), "left", 0);
-        let version = version(&store, "left").await;
-        let one = checked(sequor_core::commit::CommitDraft {
-            streams: vec![sequor_core::commit::StreamDraft {
-                expected: sequor_core::Version::new(version),
-                ..one.streams[0].clone()
-            }],
-            ..one
-        });
+        let one = checked(draft(tenant(1), "left", version));
         let leave = "SET SESSION sequor.tenant = '018f2f6e-0000-7000-8000-000000000002';
             SET SESSION search_path = nowhere; SET SESSION lock_timeout = 1;
             CREATE TEMPORARY TABLE left_over (a int); SELECT pg_advisory_lock(4711);
@@ -213,25 +200,10 @@ async fn what_user_code_leaves_in_a_session_is_gone() {
         try_sql(transaction.connection(), &back).await.unwrap();
         transaction.write(one, &Projections::none()).await.unwrap();
         transaction.commit().await.unwrap();
-        assert!(version_of_key(&store).await);
+        assert!(record(&store, "k").await.is_some());
+        assert_eq!(events(&store, "left").await.len() as u64, version + 1);
     }
     let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     assert_eq!(count(&mut database.session().await, held.to_owned()).await, 0);
-}
-
-async fn version(store: &sequor_postgres::PostgresStore, id: &str) -> u64 {
-    let stream = stream_of(tenant(1), id);
-    let request = HistoryRequest {
-        tenant: tenant(1),
-        key: None,
-        stream: Some((&stream, sequor_core::Version::NONE)),
-    };
-    store.history(request).await.unwrap().events.len() as u64
-}
-
-async fn version_of_key(store: &sequor_postgres::PostgresStore) -> bool {
-    let key = key("k");
-    let request = HistoryRequest { tenant: tenant(1), key: Some(&key), stream: None };
-    store.history(request).await.unwrap().record.is_some()
 }
