@@ -1,4 +1,5 @@
-//! Keys past their retention: moved to the archive in small batches, exported month by month, dropped.
+//! Keys past their retention: moved to the archive in small batches, exported month by month,
+//! dropped.
 
 use std::io::Write;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::error::store_error;
 use crate::row;
 use crate::store::PostgresStore;
 
-/// How the reaper works. Checked when it starts.
+/// How the reaper works. What is out of its range counts as the nearest value within.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReaperSettings {
     /// The pause after a pass that has left nothing. Default 1 min, 1 s to 1 day; a longer one lets
@@ -93,13 +94,15 @@ impl PostgresStore {
     /// Reaps for ever: batch after batch, then a pause. Trouble is logged, and tried again after the
     /// pause. Run it as a task of one process or of all, and drop it to stop.
     pub async fn run_reaper(&self, settings: ReaperSettings) {
+        let pause = settings.pause.clamp(Duration::from_secs(1), Duration::from_secs(86_400));
+        let batch_keys_max = settings.batch_keys_max.clamp(1, 100_000);
         loop {
-            match self.reap_keys(settings.batch_keys_max.max(1)).await {
-                Ok(keys) if keys >= u64::from(settings.batch_keys_max) => continue,
+            match self.reap_keys(batch_keys_max).await {
+                Ok(keys) if keys >= u64::from(batch_keys_max) => continue,
                 Ok(keys) => tracing::debug!(keys, "reaped"),
                 Err(error) => tracing::warn!(%error, "reaping failed; it is tried again"),
             }
-            tokio::time::sleep(settings.pause).await;
+            tokio::time::sleep(pause).await;
         }
     }
 

@@ -121,10 +121,7 @@ pub(crate) fn record(row: &PgRow, tenant: TenantId) -> Result<Record, StoreError
         actor: columns.actor()?,
         recorded_at: columns.time(RECORDED_AT, "recorded_at")?,
         streams: stream_versions(streams, tenant).map_err(|why| columns.damaged("streams", why))?,
-        position: match columns.optional::<i64>(POSITION, "position")? {
-            Some(_) => Some(Position::new(columns.number(POSITION, "position")?)),
-            None => None,
-        },
+        position: columns.position(POSITION, "position")?,
         output: columns.json(CONTENT, "output")?,
         state: record_state(&columns)?,
     })
@@ -183,10 +180,7 @@ pub(crate) fn logged_event(row: &PgRow) -> Result<StoredEvent, StoreError> {
 /// What may become a mark.
 pub(crate) fn candidate(row: &PgRow) -> Result<Candidate, StoreError> {
     let columns = Columns { row, place: "a candidate" };
-    let position = match columns.optional::<i64>(0, "candidate")? {
-        Some(_) => Position::new(columns.number(0, "candidate")?),
-        None => Position::START,
-    };
+    let position = columns.position(0, "candidate")?.unwrap_or(Position::START);
     Ok(Candidate { position, holders: columns.get(1, "holders")? })
 }
 
@@ -326,6 +320,13 @@ impl<'r> Columns<'r> {
     fn number(&self, at: usize, column: &str) -> Result<u64, StoreError> {
         let number: i64 = self.get(at, column)?;
         u64::try_from(number).map_err(|_| self.damaged(column, "is negative"))
+    }
+
+    /// A position that may be NULL.
+    fn position(&self, at: usize, column: &str) -> Result<Option<Position>, StoreError> {
+        let number: Option<i64> = self.optional(at, column)?;
+        let number = number.map(u64::try_from).transpose();
+        Ok(number.map_err(|_| self.damaged(column, "is negative"))?.map(Position::new))
     }
 
     fn server_version(&self, at: usize) -> Result<u32, StoreError> {

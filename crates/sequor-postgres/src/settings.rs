@@ -57,9 +57,9 @@ pub struct PostgresSettings {
     /// before it answers `Busy`. Default 5 s, 1 ms to 10 min; each waiting command has a
     /// connection.
     pub lock_wait_max: Duration,
-    /// How long a batch waits for such a lock before the command that needs it goes alone. Default
-    /// 5 ms, 1 ms to 1 s; it is what neighbours lose at most, and shorter waits send more
-    /// commands alone where several processes write the same streams.
+    /// How long a batch waits for one such lock before the command that needs it goes alone. Default
+    /// 5 ms, 1 ms to 1 s; it is what its neighbours lose, and shorter waits send more commands alone
+    /// where several processes write the same streams.
     pub batch_wait_max: Duration,
     /// How long one statement may take on the server. Default 30 s, 100 ms to 1 h; a handler's own
     /// statements count too.
@@ -80,10 +80,11 @@ pub struct PostgresSettings {
     /// 1,024, 1 to 65,536; costs the memory of the waiting commits.
     pub queue_commits_max: usize,
     /// How long a batch waits for as many commits as the last one answered. Default 100 µs, 0 to
-    /// 10 ms; 0 makes the batches of a few callers small. A lone caller never waits.
+    /// 10 ms; 0 makes the batches of a few callers small, and longer waits keep a core busy. Whoever
+    /// is alone waits once at most, right after company.
     pub linger: Duration,
-    /// Connections that commit batches at most. Default 2, 1 to 16; the second one works only when
-    /// a whole batch waits behind the first.
+    /// Connections that commit batches at most. Default 2, 1 to 16; one more joins only when 32
+    /// commits wait, or a whole batch of them where that is less.
     pub writers_max: usize,
     /// Connections for loads, open transactions and commands that wait for a lock, at most.
     /// Default 8, 2 to 1,024; about four for each core of the server are enough.

@@ -4,7 +4,6 @@
 use futures_util::stream::BoxStream;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
-
 use sqlx::{AssertSqlSafe, Encode, PgConnection, Postgres, RawSql, Type};
 
 use crate::literal::{Literal, literal};

@@ -15,7 +15,7 @@ use sqlx::PgConnection;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::commit::batch::{COMMIT, commit_batch};
+use crate::commit::batch::{COMMIT, Judged, commit_batch};
 use crate::commit::one::COMMIT_ONE;
 use crate::connection::{Connect, Session};
 use crate::partitions::PartitionLock;
@@ -149,24 +149,23 @@ impl Writers {
     /// Finishes what is there, and closes the sessions.
     pub(crate) async fn close(&self) {
         self.room.close();
-        loop {
+        let seats = loop {
+            // Invariant: listening starts before looking, so no rest is missed.
             let rests = self.rest.notified();
-            let seats = {
-                let mut queue = self.queue();
-                match queue.working {
-                    0 => Some(std::mem::take(&mut queue.resting)),
-                    _ => None,
-                }
-            };
-            let Some(seats) = seats else {
-                rests.await;
-                continue;
-            };
-            for session in seats.into_iter().filter_map(|seat| seat.session) {
-                session.close().await;
+            match self.seats_at_rest() {
+                Some(seats) => break seats,
+                None => rests.await,
             }
-            return;
+        };
+        for session in seats.into_iter().filter_map(|seat| seat.session) {
+            session.close().await;
         }
+    }
+
+    /// All seats, once nobody is at work.
+    fn seats_at_rest(&self) -> Option<Vec<Seat>> {
+        let mut queue = self.queue();
+        (queue.working == 0).then(|| std::mem::take(&mut queue.resting))
     }
 
     /// A writer's working life: batch after batch, until nothing waits.
@@ -207,7 +206,6 @@ impl Writers {
 
     async fn commit_together(self: &Arc<Self>, jobs: Vec<Job>, seat: &mut Seat) {
         match self.commit_some(&jobs, seat).await {
-            Ok(answers) => self.answer_all(jobs, answers),
             // Alone it may fare better: what failed may be a neighbour's.
             Err(StoreError::Corrupt { .. } | StoreError::Invalid(_) | StoreError::Busy)
                 if jobs.len() > 1 =>
@@ -216,26 +214,27 @@ impl Writers {
                     self.counts.alone();
                     let one = [job];
                     let answers = self.commit_some(&one, seat).await;
-                    self.answer_one(one, answers);
+                    self.answer_all(one, answers);
                 }
             }
-            Err(error) => {
-                jobs.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts))
-            }
+            answers => self.answer_all(jobs, answers),
         }
     }
 
-    fn answer_one(self: &Arc<Self>, job: [Job; 1], answers: Result<Answers, StoreError>) {
-        match answers {
-            Ok(answers) => self.answer_all(job, answers),
+    /// Answers those that are answered; who was blocked goes alone. What failed as a whole has
+    /// failed for each.
+    fn answer_all(
+        self: &Arc<Self>,
+        jobs: impl IntoIterator<Item = Job>,
+        answers: Result<Answers, StoreError>,
+    ) {
+        let answers = match answers {
+            Ok(answers) => answers,
             Err(error) => {
-                job.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts))
+                jobs.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts));
+                return;
             }
-        }
-    }
-
-    /// Answers those that are answered; who was blocked goes alone.
-    fn answer_all(self: &Arc<Self>, jobs: impl IntoIterator<Item = Job>, answers: Answers) {
+        };
         for (job, answer) in jobs.into_iter().zip(answers) {
             match answer {
                 Some(answer) => job.answer(answer, &self.counts),
@@ -255,8 +254,7 @@ impl Writers {
         if !matches!(judged, Err(StoreError::Unavailable(_) | StoreError::Unknown)) {
             seat.session = Some(session);
         }
-        let answer =
-            |(job, judged): (&Job, crate::commit::batch::Judged)| judged.answer(&job.commit);
+        let answer = |(job, judged): (&Job, Judged)| judged.answer(&job.commit);
         Ok(jobs.iter().zip(judged?).map(answer).collect())
     }
 
