@@ -1,15 +1,16 @@
 -- How a batch of commands becomes true.
 --
--- SECURITY DEFINER with a fixed search_path: callers own nothing and insert nothing. Sequential scans
--- and hash joins are off inside, so that a plan made while a table was empty is the right one when it
--- has grown. Nothing here is granted to everybody.
+-- Rights and plans are as 0002_claim_and_read.sql says.
 
--- Commits a batch under the locks of its partitions (`lock_keys`, sorted): for `speaks_for` in the transaction of a handler, where keys may be claimed
--- already; for any tenants (NULL) in one of the bus. Commands (c_), the streams they touch, sorted and each once (s_), what each
--- command does to them (w_), events (e_) and changes of unique values (u_). w_, e_ and u_ name
--- command and stream by their place, from 1, and come in the order of the commands; a batch has no
--- key twice. Each command succeeds, is answered by what is remembered under its key, or is refused,
--- on its own; its neighbours never wait longer than `wait_ms` for the locks of others.
+-- Commits a batch under the locks of its partitions (`lock_keys`, sorted): for the tenant
+-- `speaks_for` in the transaction of a handler, where the key may be claimed already (`is_claimed`);
+-- for any tenants (NULL) in one of the bus.
+--
+-- The rest are columns: commands (c_); the streams they touch, sorted and each once (s_); what each
+-- command does to them (w_); events (e_); changes of unique values (u_). w_, e_ and u_ name command
+-- and stream by their place, from 1, and come in the order of the commands; a batch has no key
+-- twice. Each command succeeds, is answered by what is remembered under its key, or is refused, on
+-- its own. No lock of somebody else is waited for any longer than `wait_ms`.
 --
 -- Answers a row a command:
 --   verdict 0  it is true once this transaction is: `positions` of its events
@@ -76,6 +77,7 @@ DECLARE
     next_write integer := 1;
     next_change integer := 1;
     next_event integer := 1;
+    first_change integer;
     first_event integer;
     i integer;
     j integer;
@@ -215,7 +217,7 @@ BEGIN
             next_write := next_write + 1;
         END LOOP;
         IF next_change <= changes AND u_command[next_change] = i THEN
-            first_event := next_change;
+            first_change := next_change;
             WHILE next_change <= changes AND u_command[next_change] = i LOOP
                 next_change := next_change + 1;
             END LOOP;
@@ -223,9 +225,9 @@ BEGIN
                 verdicts[i] := 4;
             ELSIF verdicts[i] = 0 THEN
                 refusals[i] := sequor.change_values(
-                    s_tenant, s_aggregate, s_id, u_stream[first_event:next_change - 1],
-                    u_kind[first_event:next_change - 1], u_scope[first_event:next_change - 1],
-                    u_value[first_event:next_change - 1]
+                    s_tenant, s_aggregate, s_id, u_stream[first_change:next_change - 1],
+                    u_kind[first_change:next_change - 1], u_scope[first_change:next_change - 1],
+                    u_value[first_change:next_change - 1]
                 );
                 IF refusals[i] IS NOT NULL THEN
                     verdicts[i] := 3;

@@ -1,8 +1,6 @@
 -- How one command becomes true that has no neighbours.
 --
--- SECURITY DEFINER with a fixed search_path: callers own nothing and insert nothing. Sequential scans
--- and hash joins are off inside, so that a plan made while a table was empty is the right one when it
--- has grown. Nothing here is granted to everybody.
+-- Rights and plans are as 0002_claim_and_read.sql says.
 
 -- One command on one stream, without unique values: what most commands are. The same as a batch of
 -- one, in as few statements as it takes: 3 on a stream that exists, 4 on a new one. It waits for no

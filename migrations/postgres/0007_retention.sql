@@ -34,7 +34,8 @@ BEGIN
         EXECUTE format(
             'CREATE TABLE sequor.%I PARTITION OF sequor.idempotency_keys_archive '
             'FOR VALUES FROM (%L) TO (%L)',
-            name, month::text || ' 00:00:00+00', (month + interval '1 month')::date::text || ' 00:00:00+00'
+            name, month::text || ' 00:00:00+00',
+            (month + interval '1 month')::date::text || ' 00:00:00+00'
         );
         EXECUTE format('ALTER TABLE sequor.%I ENABLE ROW LEVEL SECURITY', name);
     END IF;
@@ -75,18 +76,20 @@ BEGIN
     )
     SELECT count(*), max(kept.claimed_at) INTO moved, newest FROM kept;
     IF moved > 0 THEN
-        UPDATE sequor.retention AS r SET archived_to = greatest(r.archived_to, newest)
+        UPDATE sequor.retention AS r SET archived_to = newest
         WHERE r.id = 1 AND newest > coalesce(r.archived_to, '-infinity');
     END IF;
     RETURN moved;
 END
 $$;
 
--- The months that are archived, with what they hold: the digest is of the rows in any order.
+-- The months that are archived, with what they hold: the digest is of the rows as text, in any order.
+-- How times are written is fixed, so that it is the same in every session.
 CREATE FUNCTION sequor.archive_months()
 RETURNS TABLE (month text, keys bigint, digest bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET TimeZone = 'UTC' SET DateStyle = 'ISO, MDY'
 AS $$
 BEGIN
     RETURN QUERY
@@ -131,6 +134,7 @@ CREATE FUNCTION sequor.drop_archive_month(wanted text, exported_keys bigint, exp
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET TimeZone = 'UTC' SET DateStyle = 'ISO, MDY'
 AS $$
 DECLARE
     name text := 'idempotency_keys_archive_' || replace(wanted, '-', '_');
