@@ -51,6 +51,17 @@ pub enum OpenError {
         /// Why.
         reason: Box<StoreError>,
     },
+    /// The program was built with an SQLite that lacks what sequor's statements use.
+    #[error(
+        "this program was built with SQLite {found}, sequor needs {needed} or newer; something pins an \
+         old `libsqlite3-sys`: `cargo update libsqlite3-sys`, or see `cargo tree -i libsqlite3-sys`"
+    )]
+    LibraryTooOld {
+        /// What it was built with.
+        found: String,
+        /// What is needed.
+        needed: &'static str,
+    },
     /// What is there is something else; it was not touched.
     #[error("{} is no SQLite database; name another file, or move this one away", path.display())]
     NoDatabase {

@@ -38,6 +38,7 @@ pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenErr
     let store = |error| OpenError::Store { path: path.clone(), reason: Box::new(error) };
     let options = write_options(&settings, &path);
     let mut first = options.connect().await.map_err(|error| store(store_error(error)))?;
+    check_library(&read_library(&mut first).await.map_err(store)?)?;
     // Not `run`: the compiler cannot see that its future is `Send`.
     MIGRATOR
         .run_direct(None, &mut first, false)
@@ -54,6 +55,25 @@ pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenErr
         settings.writer_wait_max,
     );
     Ok(StoreParts { queue, readers, epoch, stats })
+}
+
+async fn read_library(connection: &mut SqliteConnection) -> Result<String, StoreError> {
+    let read = sqlx::query(include_str!("sql/read_library.sql")).fetch_one(connection).await;
+    row::library(&read.map_err(store_error)?)
+}
+
+/// The first release with `jsonb_each`.
+const LIBRARY_MIN: &str = "3.51.0";
+
+/// Refuses an SQLite that would fail at the first commit.
+fn check_library(found: &str) -> Result<(), OpenError> {
+    let numbers = |version: &str| -> Vec<u32> {
+        version.split('.').map(|part| part.parse().unwrap_or_default()).collect()
+    };
+    if numbers(found) < numbers(LIBRARY_MIN) {
+        return Err(OpenError::LibraryTooOld { found: found.to_owned(), needed: LIBRARY_MIN });
+    }
+    Ok(())
 }
 
 /// One path for one file, whatever way leads to it, so that there is one lock.
@@ -149,4 +169,20 @@ fn connect_options(settings: &SqliteSettings, path: &Path) -> SqliteConnectOptio
 async fn read_epoch(connection: &mut SqliteConnection) -> Result<Epoch, StoreError> {
     let read = sqlx::query(include_str!("sql/read_store.sql")).fetch_one(connection).await;
     row::epoch(&read.map_err(store_error)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_library_is_refused_and_says_what_to_do() {
+        for found in ["3.51.0", "3.51.1", "3.100.0", "4.0.0"] {
+            assert!(check_library(found).is_ok(), "{found}");
+        }
+        for found in ["3.50.9", "3.46.0", "2.99.0", "nonsense"] {
+            let refused = check_library(found).unwrap_err().to_string();
+            assert!(refused.contains("libsqlite3-sys"), "{refused}");
+        }
+    }
 }

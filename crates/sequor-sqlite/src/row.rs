@@ -174,6 +174,11 @@ pub(crate) fn counters(row: &SqliteRow) -> Result<Counters, StoreError> {
     Ok(Counters { position, number })
 }
 
+/// The release of SQLite.
+pub(crate) fn library(row: &SqliteRow) -> Result<String, StoreError> {
+    Columns { row, place: "sqlite_version" }.get(0, "sqlite_version")
+}
+
 /// The store's epoch.
 pub(crate) fn epoch(row: &SqliteRow) -> Result<Epoch, StoreError> {
     Columns { row, place: "store" }.uuid(0, "epoch").map(Epoch)

@@ -1,0 +1,2 @@
+-- Which release of SQLite this program was built with.
+SELECT sqlite_version();
