@@ -12,8 +12,8 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinSet;
 
 use crate::support::{
-    BUS, checked, commit, count, deposit, draft, fresh, installed, key, keyed, open, record,
-    settings, tenant, with_key,
+    BUS, checked, commit, count, deposit, draft, fresh, installed, key, keyed, not_tried, open,
+    record, settings, tenant, with_key,
 };
 
 /// A store behind a proxy.
@@ -258,7 +258,7 @@ async fn the_servers_language_changes_nothing() {
     let known =
         sqlx::raw_sql(sqlx::AssertSqlSafe(set)).execute(&mut database.session().await).await;
     if known.is_err() {
-        println!("not tried: the server does not speak German");
+        not_tried("the server does not speak German");
     }
     let mut settings = settings(&database);
     settings.lock_wait_max = Duration::from_millis(50);

@@ -13,7 +13,9 @@ use sequor_testserver::Database;
 use sqlx::PgConnection;
 use tokio::task::JoinSet;
 
-use crate::support::{checked, commit, deposit, draft, fresh, installed, open, settings, tenant};
+use crate::support::{
+    checked, commit, deposit, draft, fresh, installed, not_tried, open, settings, tenant,
+};
 
 /// A store whose readers do not wait: what cannot be read yet is not there.
 async fn hasty(database: &Database) -> PostgresStore {
@@ -145,7 +147,7 @@ async fn a_prepared_transaction_is_waited_for() {
         .await
         .unwrap();
     if max == "0" {
-        println!("not tried: the server takes no prepared transactions");
+        not_tried("the server takes no prepared transactions");
         return;
     }
     let mut prepared = held(&store, tenant(1), "prepared").await;

@@ -1,7 +1,6 @@
 //! Behind PgBouncer in transaction mode: the whole suite once more, and what is different there.
 //! Where it cannot be had, the suite runs without it, in the same messages; nothing else is tried.
 
-use std::io::{Write as _, stderr};
 use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
@@ -14,13 +13,13 @@ use sequor_core::{
     Version,
 };
 use sequor_postgres::{OpenError, PostgresSettings, PostgresStore, SettingsError, install};
-use sequor_testserver::{Cluster, Counts, Database, PgBouncer, Proxy, ServerError, server};
+use sequor_testserver::{Cluster, Counts, Database, PgBouncer, Proxy, server};
 use sqlx::{AssertSqlSafe, ConnectOptions, PgConnection};
 use tokio::task::JoinSet;
 
 use crate::support::{
-    BUS, checked, commit, deposit, draft, fresh, installed, key, keyed, prepare, stream_of, tenant,
-    with_key,
+    BUS, checked, commit, deposit, draft, fresh, installed, key, keyed, not_tried, prepare,
+    stream_of, tenant, with_key,
 };
 
 mod suite {
@@ -30,12 +29,7 @@ mod suite {
 /// One for all tests of this process.
 static BOUNCER: LazyLock<Option<PgBouncer>> = LazyLock::new(|| {
     let started = PgBouncer::start_as(BUS, &server::url());
-    // Past what the tests' runner keeps to itself.
-    let tell = |missing: &ServerError| {
-        let line = format!("not tried behind PgBouncer: {missing}\n");
-        stderr().write_all(line.as_bytes()).ok();
-    };
-    started.inspect_err(tell).ok()
+    started.inspect_err(|missing| not_tried(format!("PgBouncer: {missing}"))).ok()
 });
 
 /// How many sessions of the server PgBouncer keeps for a database.

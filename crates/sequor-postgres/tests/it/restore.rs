@@ -11,7 +11,7 @@ use sequor_postgres::{OpenError, PostgresSettings, PostgresStore, install};
 use sequor_testserver::{Cluster, Database};
 
 use crate::support::{
-    BUS, checked, commit, deposit, draft, fresh, keyed, open, prepare, settings, tenant,
+    BUS, checked, commit, deposit, draft, fresh, keyed, not_tried, open, prepare, settings, tenant,
 };
 
 /// A server to back up, and a fresh one: what an operator has after a loss.
@@ -23,10 +23,10 @@ struct Servers {
 /// Both for all tests of this process.
 static SERVERS: LazyLock<Option<Servers>> = LazyLock::new(|| {
     let started = Cluster::start().and_then(|lost| Ok(Servers { lost, fresh: Cluster::start()? }));
-    let servers = started.inspect_err(|missing| println!("not tried: {missing}")).ok()?;
+    let servers = started.inspect_err(|missing| not_tried(missing)).ok()?;
     for program in ["pg_dump", "pg_restore", "psql"] {
         if !servers.lost.binaries().program(program).is_file() {
-            println!("not tried: {program} is not among PostgreSQL's programs");
+            not_tried(format!("{program} is not among PostgreSQL's programs"));
             return None;
         }
     }

@@ -1,5 +1,7 @@
 //! Stores, commits and sessions for the tests.
 
+use std::fmt::Display;
+use std::io::{Write as _, stderr};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sequor_core::commit::{CommitDraft, StreamDraft};
@@ -16,6 +18,11 @@ use uuid::Uuid;
 
 /// The role that stores work as: it owns nothing, and is a member of sequor's two roles.
 pub(crate) const BUS: &str = "sequor_test_bus";
+
+/// Says what cannot be had on this machine, past what the tests' runner keeps to itself.
+pub(crate) fn not_tried(why: impl Display) {
+    stderr().write_all(format!("not tried: {why}\n").as_bytes()).ok();
+}
 
 /// A database with sequor's tables.
 pub(crate) async fn installed() -> Database {

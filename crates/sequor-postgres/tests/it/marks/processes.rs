@@ -15,7 +15,7 @@ use sequor_testserver::{Cluster, Database};
 use tokio::time::{Instant, interval, timeout};
 
 use super::{hasty, held, ids_after, tenants};
-use crate::support::{BUS, checked, commit, draft, fresh, keyed, open, prepare, tenant};
+use crate::support::{BUS, checked, commit, draft, fresh, keyed, not_tried, open, prepare, tenant};
 
 /// How long anything may take that somebody else has to do.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -33,7 +33,7 @@ impl Ground {
         let cluster = match Cluster::start() {
             Ok(cluster) => cluster,
             Err(missing) => {
-                println!("not tried: {missing}");
+                not_tried(missing);
                 return None;
             }
         };
