@@ -21,8 +21,8 @@ use crate::retry::{Retry, Tries};
 use crate::route::Routes;
 use crate::service::Inner;
 
-/// How often a decider is run before the lock is taken. From then on it works in an open
-/// transaction, as a handler does, so that it cannot lose again where there is one writer.
+/// How often a decider may meet a conflict before it works in an open transaction, as a handler does.
+/// There it cannot lose again: its store has one writer, or it holds what it loads.
 const OPTIMISTIC_TRIES: u32 = 2;
 
 /// Finds what handles a command, and makes it true.
@@ -77,8 +77,9 @@ impl<S: Store> Alone<'_, S> {
         };
         if tries.falls > 0 && envelope.meta.key.is_some() {
             // Among those who fell are replays, and they would make others fall.
-            let known = self.look_up(envelope).await?;
-            known.map_or(Ok(()), |record| Err(Halt::Known(Box::new(record))))?;
+            if let Some(record) = self.look_up(envelope).await? {
+                return Err(Halt::Known(Box::new(record)));
+            }
         }
         let turn = dispatch.backing.lanes.enter(stream).await;
         if tries.conflicts >= OPTIMISTIC_TRIES {

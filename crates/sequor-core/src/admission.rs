@@ -45,8 +45,8 @@ pub struct UniqueWrites {
     pub claims: Vec<(StreamId, UniqueKey)>,
 }
 
-/// Judges a commit: the key first, then every version and who made it, then the unique keys. Hence a used key wins
-/// over a conflict, and a conflict over a taken value.
+/// Judges a commit: the key first, then every version and who made it, then the unique keys. Hence a
+/// used key wins over a conflict, and a conflict over a taken value.
 ///
 /// # Errors
 /// [`StoreError::Conflict`] with the first stream (in their order) that has moved on, or has come to

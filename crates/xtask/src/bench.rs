@@ -22,7 +22,7 @@ use anyhow::Result;
 
 use crate::workspace::Workspace;
 
-/// Measures commands per second and latency on memory, SQLite and PostgreSQL, beside the same rows written bare.
+/// Measures commands per second and latency on each store, beside the same rows written bare
 ///
 /// Ratios within one run mean something; figures of two machines, or of two runs on a shared one,
 /// do not compare. Nothing here is a test: no run fails for being slow.
@@ -40,9 +40,8 @@ pub(crate) struct Arguments {
     /// How long each row is measured, in seconds.
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
-    /// Measures only some of it: memory, sqlite, postgres, rivals, replay, growth;
-    /// or, with --peers, peers by
-    /// name.
+    /// Measures only some of it: memory, sqlite, postgres, rivals, replay, growth; or, with --peers,
+    /// peers by name.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Measures sequor beside its peers instead, in a workspace of their own that takes minutes to
