@@ -25,7 +25,7 @@ pub(crate) enum Database {
     /// In a SQLite file.
     Sqlite(File),
     /// On a PostgreSQL server.
-    Postgres(Server),
+    Postgres(Box<Server>),
 }
 
 /// A connection that only reads; it works beside a running bus too.
@@ -76,7 +76,7 @@ impl FromStr for Database {
         let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
         let is_address = url.get(scheme.len()..).is_some_and(|rest| rest.starts_with("://"));
         match scheme {
-            "postgres" | "postgresql" => url.parse().map(Self::Postgres),
+            "postgres" | "postgresql" => url.parse().map(Box::new).map(Self::Postgres),
             "sqlite" => url.parse().map(Self::Sqlite),
             _ if is_address => Err(format!(
                 "`{scheme}://` is not supported; take a file, sqlite://file.db, or a server, \

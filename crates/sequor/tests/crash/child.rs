@@ -59,10 +59,12 @@ pub(crate) struct Doubts {
 impl Doubts {
     /// Takes note of an error that a dying server may cause; there is no other.
     fn note(&mut self, ask: Ask, error: &Error<impl std::fmt::Debug>) {
-        match error {
-            Error::Unavailable { .. } => self.unavailable += 1,
-            Error::Unknown { .. } => self.unknown += 1,
-            other => panic!("{ask:?}: {other:?}"),
+        if let Error::Unavailable { .. } = error {
+            self.unavailable += 1;
+        } else if let Error::Unknown { .. } = error {
+            self.unknown += 1;
+        } else {
+            panic!("{ask:?}: {error:?}");
         }
     }
 }
