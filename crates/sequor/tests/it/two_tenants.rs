@@ -19,7 +19,7 @@ use crate::doing::{Handling, doing};
 use crate::watched::Watched;
 use mix::{Mix, Rows, mix};
 use sight::Sight;
-use steps::{Chance, Mark, Step, take};
+use steps::{ACCOUNTS, Chance, Mark, Step, take};
 
 on_every_store!(a_tenant_is_answered_as_if_it_were_alone);
 
@@ -120,7 +120,10 @@ async fn play<H: Rows>(seed: u64, tenants: [TenantId; 2], store: Watched<H>) -> 
     let mut chance = Chance::new(seed);
     let mut past = [Vec::new(), Vec::new()];
     for number in 0..STEPS {
-        let steps = steps_of_both(&mut chance, &mut past);
+        let steps = match usize::try_from(number).ok().and_then(|first| ACCOUNTS.get(first)) {
+            Some(account) => [Some(Step::open(account)), Some(Step::open(account))],
+            None => steps_of_both(&mut chance, &mut past),
+        };
         let [one, other] = &together;
         let (one, other) = tokio::join!(one.take(steps[0].as_ref()), other.take(steps[1].as_ref()));
         for (place, answer) in [one, other].into_iter().enumerate() {

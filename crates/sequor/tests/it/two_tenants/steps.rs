@@ -7,12 +7,16 @@ use sequor::{Actor, Batch, Meta, Mode, Options, TenantId, Version};
 use super::mix::{Mix, Rows, Turn};
 use crate::bank::{Ask, Bank, deposit, key, look, mail, withdraw};
 
-pub(super) const KEYS: [&str; 6] = ["k0", "k1", "k2", "k3", "ann@example.org", "bob@example.org"];
-const ACCOUNTS: [&str; 3] = ["a", "b", "c"];
+pub(super) const KEYS: [&str; 10] =
+    ["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "ann@example.org", "bob@example.org"];
+pub(super) const ACCOUNTS: [&str; 3] = ["a", "b", "c"];
 /// Unique values, and keys of what handlers issue.
 const VALUES: [&str; 2] = ["ann@example.org", "bob@example.org"];
 const ACTORS: [Option<&str>; 3] = [None, Some("ann"), Some("bob")];
 const MODES: [Option<Mode>; 4] = [None, Some(Mode::NoOp), Some(Mode::Strict), Some(Mode::Output)];
+
+const TURNS: [Turn; 7] =
+    [Turn::Post, Turn::Post, Turn::Hold, Turn::End, Turn::Issue, Turn::Issue, Turn::Refuse];
 
 /// What a tenant's texts and amounts are recognised by.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +70,12 @@ enum Asked {
 }
 
 impl Step {
+    /// Opens an account.
+    pub(super) fn open(account: &str) -> Self {
+        let asked = Asked::Decider(Ask::Open { account: account.to_owned() });
+        Self::One(Call { asked, key: None, actor: None, options: Options::default() })
+    }
+
     /// Something new, or a retry of something past: as it was, by somebody else, or in another mode.
     pub(super) fn next(chance: &mut Chance, mark: Mark, past: &mut Vec<Self>) -> Self {
         let retried = (chance.below(3) == 0).then(|| chance.below(1_000));
@@ -105,9 +115,9 @@ impl Call {
             0 => Asked::Handler(handled(chance, mark)),
             _ => Asked::Decider(decided(chance, mark)),
         };
-        let key = (chance.below(3) > 0).then(|| chance.one(&KEYS));
+        let key = (chance.below(5) < 2).then(|| chance.one(&KEYS));
         let (actor, mode) = (chance.one(&ACTORS), chance.one(&MODES));
-        let if_version = (chance.below(6) == 0).then(|| Version::new(chance.below(8)));
+        let if_version = (chance.below(12) == 0).then(|| Version::new(chance.below(8)));
         Self { asked, key, actor, options: Options { mode, if_version } }
     }
 
@@ -124,11 +134,11 @@ fn decided(chance: &mut Chance, mark: Mark) -> Ask {
     let (value, times) = (chance.one(&VALUES), usize::try_from(chance.below(3)).unwrap());
     let to = || account.to_owned();
     match chance.below(10) {
-        0 | 1 => Ask::Open { account: to() },
-        2 | 3 => deposit(account, cents),
-        4 => withdraw(account, cents),
-        5 => look(account),
-        6 => mail(account, value),
+        0 => Ask::Open { account: to() },
+        1 | 2 => deposit(account, cents),
+        3 => withdraw(account, cents),
+        4 => look(account),
+        5 | 6 => mail(account, value),
         7 => Ask::Number { account: to(), number: value.to_owned() },
         8 => Ask::Note { account: to(), text: mark.text.to_owned(), times },
         _ if times > 0 => Ask::Unmail { account: to() },
@@ -143,7 +153,7 @@ fn handled(chance: &mut Chance, mark: Mark) -> Mix {
         value: chance.one(&VALUES).to_owned(),
         cents: amount(chance, mark),
         text: mark.text.to_owned(),
-        turn: chance.one(&[Turn::Post, Turn::Hold, Turn::End, Turn::Issue, Turn::Refuse]),
+        turn: chance.one(&TURNS),
     }
 }
 
