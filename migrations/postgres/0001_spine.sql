@@ -260,7 +260,9 @@ BEGIN
         'USING (tenant_id = (SELECT sequor.tenant()))', walled
     );
     EXECUTE format('DROP POLICY IF EXISTS all_tenants ON %s', walled);
-    EXECUTE format('CREATE POLICY all_tenants ON %s TO sequor_system USING (true)', walled);
+    EXECUTE format(
+        'CREATE POLICY all_tenants ON %s FOR SELECT TO sequor_system USING (true)', walled
+    );
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO sequor_app', walled);
     EXECUTE format('GRANT SELECT ON %s TO sequor_system', walled);
 END

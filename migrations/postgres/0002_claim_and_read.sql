@@ -4,14 +4,17 @@
 -- and hash joins are off inside, so that a plan made while a table was empty is the right one when it
 -- has grown. Nothing here is granted to everybody.
 
--- Refuses to work for another tenant than the transaction speaks for, where it speaks for one.
+-- Refuses to work for another tenant than the transaction speaks for; for none, where it speaks for
+-- nobody and yet runs as `sequor_app`, as user SQL does.
 CREATE FUNCTION sequor.check_tenant(wanted uuid[]) RETURNS void
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
     speaks_for uuid := sequor.tenant();
 BEGIN
-    IF speaks_for IS NOT NULL AND speaks_for <> ANY (wanted) THEN
+    IF (speaks_for IS NOT NULL AND (speaks_for = ALL (wanted)) IS NOT TRUE)
+        OR (speaks_for IS NULL AND current_setting('role') = 'sequor_app')
+    THEN
         RAISE EXCEPTION 'the transaction speaks for another tenant' USING ERRCODE = 'SQ001';
     END IF;
 END
@@ -31,25 +34,37 @@ BEGIN
 END
 $$;
 
--- Refuses to go on where the transaction does not speak for this tenant (NULL: for any in
--- particular): somebody ended it, or changed the setting.
-CREATE FUNCTION sequor.check_open(tenant uuid) RETURNS void
+-- Refuses to go on where the transaction does not speak for this tenant as `sequor_app` (NULL: for
+-- any, as the bus itself), or where what it wrote last is not there: somebody ended it, undid some of
+-- it, or changed the settings.
+CREATE FUNCTION sequor.check_open(tenant uuid, written uuid) RETURNS void
 LANGUAGE plpgsql STABLE
 AS $$
 BEGIN
-    IF sequor.tenant() IS DISTINCT FROM tenant THEN
-        RAISE EXCEPTION 'the transaction was ended or its tenant changed' USING ERRCODE = 'SQ003';
+    IF sequor.tenant() IS DISTINCT FROM tenant
+        OR (tenant IS NOT NULL AND current_setting('role') <> 'sequor_app')
+        OR nullif(current_setting('sequor.written', true), '')::uuid IS DISTINCT FROM written
+    THEN
+        RAISE EXCEPTION 'the transaction was ended, undone in part, or its settings changed' USING
+            ERRCODE = 'SQ003';
     END IF;
 END
 $$;
 
--- Whether a key tells by itself that it is too young to have been archived: a UUIDv7 carries the
--- time at which it was made. Clocks of callers may be ahead by a week.
+-- When a key was made, if it is a UUIDv7 and so tells.
+CREATE FUNCTION sequor.key_time(key text) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN key ~ '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'
+    THEN to_timestamp(('x' || substr(key, 1, 8) || substr(key, 10, 4))::bit(48)::bigint / 1000.0)
+END;
+
+-- Whether a key tells by itself that it is none of those that were archived: it was made later than
+-- all of them. (`archived_to` lies a week before the latest of their own times, see `reap_keys`, for
+-- clocks of callers may be ahead.)
 CREATE FUNCTION sequor.is_young(key text, archived_to timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN key ~ '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'
-    AND ('x' || substr(key, 1, 8) || substr(key, 10, 4))::bit(48)::bigint
-        > extract(epoch FROM archived_to + interval '7 days') * 1000;
+RETURN coalesce(sequor.key_time(key) > archived_to + interval '7 days', false);
 
 -- The command under an archived key; NULL when the key is not archived. Costs nothing as long as
 -- nothing was archived, and little for keys that tell their age.
@@ -136,6 +151,25 @@ BEGIN
     END IF;
 END
 $$;
+
+-- A claim under which nothing was written is forgotten when its transaction commits, whoever made
+-- it. Only claims write zeros, so that no other row pays for this.
+CREATE FUNCTION sequor.forget_vain_claim() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    DELETE FROM sequor.idempotency_keys
+    WHERE tenant_id = NEW.tenant_id AND key = NEW.key
+        AND command_id = '00000000-0000-0000-0000-000000000000';
+    RETURN NULL;
+END
+$$;
+
+CREATE CONSTRAINT TRIGGER forget_vain_claim
+    AFTER INSERT ON sequor.idempotency_keys DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.command_id = '00000000-0000-0000-0000-000000000000')
+    EXECUTE FUNCTION sequor.forget_vain_claim();
 
 -- Lets go of a key that this transaction has claimed and under which it has written nothing.
 CREATE FUNCTION sequor.unclaim(tenant uuid, claimed text) RETURNS void
@@ -240,14 +274,15 @@ END
 $$;
 
 REVOKE ALL ON FUNCTION
-    sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid),
+    sequor.key_time(text), sequor.forget_vain_claim(),
+    sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid, uuid),
     sequor.is_young(text, timestamptz), sequor.archived(uuid, text),
     sequor.expired_record(uuid, uuid), sequor.claim(integer, uuid, text),
     sequor.unclaim(uuid, text), sequor.hold(integer, uuid, text, text),
     sequor.history(uuid, text, text, text, bigint)
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid),
+    sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid, uuid),
     sequor.claim(integer, uuid, text), sequor.unclaim(uuid, text),
     sequor.hold(integer, uuid, text, text), sequor.history(uuid, text, text, text, bigint)
     TO sequor_app;

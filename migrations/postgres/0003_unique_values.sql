@@ -31,6 +31,38 @@ BEGIN
 END
 $$;
 
+-- After a batch has met a lock: each value by itself, without waiting. Answers for each change
+-- whether somebody else holds a value that it touches.
+CREATE FUNCTION sequor.lock_values_one_by_one(
+    s_tenant uuid[], s_aggregate text[], s_id text[], u_stream integer[], u_kind smallint[],
+    u_scope text[], u_value text[]
+) RETURNS boolean[]
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    is_held boolean[] := array_fill(false, ARRAY[cardinality(u_stream)]);
+    place integer;
+    lock_key bigint;
+BEGIN
+    FOR place, lock_key IN
+        SELECT u.place, hashtextextended(format('sequor:unique:%s:%s:%s', t.tenant, t.scope, t.value), 0)
+        FROM unnest(u_stream, u_kind, u_scope, u_value)
+            WITH ORDINALITY AS u (stream, kind, scope, value, place)
+        CROSS JOIN LATERAL (
+            SELECT s_tenant[u.stream] AS tenant, u.scope, u.value WHERE u.kind = 0
+            UNION ALL
+            SELECT held.tenant_id, held.scope, held.value
+            FROM sequor.unique_keys AS held
+            WHERE held.tenant_id = s_tenant[u.stream] AND held.aggregate = s_aggregate[u.stream]
+                AND held.aggregate_id = s_id[u.stream]
+        ) AS t
+    LOOP
+        is_held[place] := is_held[place] OR NOT pg_try_advisory_xact_lock(lock_key);
+    END LOOP;
+    RETURN is_held;
+END
+$$;
+
 -- What one command does to unique values: all releases, then all claims. Answers NULL, or the
 -- value that is taken with its holder; then nothing was changed. Kinds: 0 hold, 1 release what is
 -- held in the scope, 2 release all.
@@ -127,4 +159,6 @@ BEGIN
 END
 $$;
 
-REVOKE ALL ON FUNCTION sequor.lock_values, sequor.change_values, sequor.taken_value FROM PUBLIC;
+REVOKE ALL ON FUNCTION
+    sequor.lock_values, sequor.lock_values_one_by_one, sequor.change_values, sequor.taken_value
+    FROM PUBLIC;

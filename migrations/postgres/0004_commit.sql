@@ -18,13 +18,14 @@
 --           2  a stream (by its place) has moved on: its version is `actual`
 --           3  a value is taken: scope, value and holder
 --           4  somebody else held a lock for too long
+--           6  there was no time to try, because others had to wait
 --           5  its key is archived: the record, in state 2
 --
 -- Order of locks, the same in every process, so that none wait for each other in a circle:
 -- partitions (shared, never waited for), keys, streams that exist, streams that do not, unique
 -- values; each sorted. Positions are drawn last, while all of them are held.
 CREATE FUNCTION sequor.commit(
-    wait_ms integer, speaks_for uuid, is_claimed boolean, lock_keys bigint[],
+    wait_ms integer, speaks_for uuid, written_before uuid, is_claimed boolean, lock_keys bigint[],
     c_tenant uuid[], c_partition smallint[], c_command uuid[], c_key text[], c_name text[],
     c_payload text[], c_fingerprint bytea[], c_output text[], c_actor text[],
     c_correlation uuid[], c_causation uuid[], c_recorded_at timestamptz[], c_streams text[],
@@ -62,7 +63,8 @@ DECLARE
     versions bigint[];
     makers uuid[];
     is_blocked boolean := false;
-    may_change boolean := true;
+    -- Of each change, after a lock was met: whether somebody else holds what it touches.
+    is_held boolean[];
     refusals jsonb[];
     ignored text;
     lock_key bigint;
@@ -85,13 +87,14 @@ DECLARE
 BEGIN
     -- Calls are assigned, not performed: an assignment needs no plan of its own.
     ignored := sequor.check_isolation();
-    ignored := sequor.check_open(speaks_for);
+    ignored := sequor.check_open(speaks_for, written_before);
     ignored := sequor.check_tenant(c_tenant);
+    ignored := sequor.check_tenant(s_tenant);
     -- At top level, so that no failed block can let go of it: see docs/adr/0009.
+    ignored := set_config('lock_timeout', wait_ms::text, true);
     FOREACH lock_key IN ARRAY lock_keys LOOP
         ignored := pg_advisory_xact_lock_shared(lock_key);
     END LOOP;
-    ignored := set_config('lock_timeout', wait_ms::text, true);
 
     -- Keys. A claim waits for a rival that has not ended; who finds a record loses.
     IF keyed > 0 AND NOT is_claimed THEN
@@ -168,7 +171,7 @@ BEGIN
         IF is_blocked THEN
             SELECT locked.stored, locked.stored_by INTO stored, stored_by
             FROM sequor.lock_streams_one_by_one(
-                s_tenant, s_aggregate, s_id, c_command, w_command, w_stream, w_next
+                wait_ms, s_tenant, s_aggregate, s_id, c_command, w_command, w_stream, w_next
             ) AS locked;
         END IF;
         -- A row that was just made stands for a stream without events.
@@ -189,7 +192,9 @@ BEGIN
                 s_tenant, s_aggregate, s_id, u_stream, u_kind, u_scope, u_value
             );
         EXCEPTION WHEN lock_not_available THEN
-            may_change := false;
+            is_held := sequor.lock_values_one_by_one(
+                s_tenant, s_aggregate, s_id, u_stream, u_kind, u_scope, u_value
+            );
         END;
     END IF;
     ignored := set_config('lock_timeout', waits_before, true);
@@ -200,7 +205,9 @@ BEGIN
         WHILE next_write <= writes AND w_command[next_write] = i LOOP
             IF verdicts[i] = 0 THEN
                 found_version := versions[w_stream[next_write]];
-                IF found_version = -1 THEN
+                IF found_version IS NULL THEN
+                    verdicts[i] := 6;
+                ELSIF found_version = -1 THEN
                     verdicts[i] := 4;
                 ELSIF found_version <> w_expected[next_write]
                     OR (
@@ -221,7 +228,7 @@ BEGIN
             WHILE next_change <= changes AND u_command[next_change] = i LOOP
                 next_change := next_change + 1;
             END LOOP;
-            IF verdicts[i] = 0 AND NOT may_change THEN
+            IF verdicts[i] = 0 AND true = ANY (is_held[first_event:next_change - 1]) THEN
                 verdicts[i] := 4;
             ELSIF verdicts[i] = 0 THEN
                 refusals[i] := sequor.change_values(
@@ -245,7 +252,7 @@ BEGIN
     END LOOP;
 
     -- What was claimed by those that are refused is let go of.
-    IF keyed > 0 AND NOT is_claimed AND verdicts && ARRAY[2, 3, 4, 5]::smallint[] THEN
+    IF keyed > 0 AND NOT is_claimed AND verdicts && ARRAY[2, 3, 4, 5, 6]::smallint[] THEN
         DELETE FROM sequor.idempotency_keys AS known
         USING unnest(c_tenant, c_key, c_command, verdicts) AS c (tenant, key, command, verdict)
         WHERE known.tenant_id = c.tenant AND known.key = c.key AND known.command_id = c.command
@@ -322,6 +329,9 @@ BEGIN
     )
     WHERE c.verdict = 0;
 
+    -- Undone together with what was written, so that it tells whether that is still there.
+    ignored := set_config('sequor.written', c_command[commands]::text, true);
+
     FOR i IN 1..commands LOOP
         first_event := next_event;
         WHILE next_event <= cardinality(e_command) AND e_command[next_event] = i LOOP
@@ -370,7 +380,7 @@ $$;
 
 -- After a batch has met a lock: each key by itself, with a short wait, so that one that is held
 -- costs its neighbours little. Answers a verdict a command: 0 claimed or without key, 1 known,
--- 4 held by somebody else.
+-- 4 held by somebody else, 6 not tried, for the time is up.
 CREATE FUNCTION sequor.claim_one_by_one(
     wait_ms integer, c_tenant uuid[], c_key text[], c_command uuid[]
 ) RETURNS smallint[]
@@ -394,7 +404,7 @@ BEGIN
         ORDER BY c.tenant, c.key COLLATE "C"
     LOOP
         IF clock_timestamp() > until THEN
-            verdicts[place] := 4;
+            verdicts[place] := 6;
             CONTINUE;
         END IF;
         BEGIN
@@ -414,15 +424,19 @@ END
 $$;
 
 -- After a batch has met a lock: streams that exist are locked where nobody holds them (-1 for the
--- others), and those that do not are made with a short wait for each.
+-- others), and those that do not are made with a short wait for each (NULL when the time was up).
 CREATE FUNCTION sequor.lock_streams_one_by_one(
-    s_tenant uuid[], s_aggregate text[], s_id text[], c_command uuid[], w_command integer[],
-    w_stream integer[], w_next bigint[],
+    wait_ms integer, s_tenant uuid[], s_aggregate text[], s_id text[], c_command uuid[],
+    w_command integer[], w_stream integer[], w_next bigint[],
     OUT stored bigint[], OUT stored_by uuid[]
 )
 LANGUAGE plpgsql
 AS $$
 DECLARE
+    streams constant integer := cardinality(s_id);
+    until constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
+    hoped bigint[] := array_fill(0::bigint, ARRAY[streams]);
+    hoped_by uuid[] := array_fill('00000000-0000-0000-0000-000000000000'::uuid, ARRAY[streams]);
     i integer;
     version bigint;
     maker uuid;
@@ -455,29 +469,36 @@ BEGIN
         stored[i] := -1;
     END LOOP;
     PERFORM set_config('lock_timeout', '1', true);
+    FOR i IN 1..cardinality(w_stream) LOOP
+        hoped[w_stream[i]] := w_next[i];
+        hoped_by[w_stream[i]] := c_command[w_command[i]];
+    END LOOP;
     FOR i IN 1..cardinality(s_id) LOOP
-        IF stored[i] IS NULL THEN
+        IF stored[i] IS NULL AND clock_timestamp() < until THEN
+            stored[i] := -1;
             BEGIN
-                SELECT made.stored, made.stored_by INTO stored, stored_by
-                FROM sequor.make_streams(
-                    s_tenant, s_aggregate, s_id, c_command, w_command, w_stream, w_next, stored,
-                    stored_by, i
-                ) AS made;
+                INSERT INTO sequor.streams (tenant_id, aggregate, aggregate_id, version, command_id)
+                VALUES (s_tenant[i], s_aggregate[i], s_id[i], hoped[i], hoped_by[i])
+                ON CONFLICT (tenant_id, aggregate, aggregate_id) DO NOTHING;
+                IF FOUND THEN
+                    stored[i] := -2 - hoped[i];
+                    stored_by[i] := hoped_by[i];
+                END IF;
             EXCEPTION WHEN lock_not_available THEN
-                stored[i] := -1;
+                NULL;
             END;
         END IF;
     END LOOP;
 END
 $$;
 
--- Makes the rows of streams that do not exist (or of one, by its place), so that nobody else can,
+-- Makes the rows of streams that do not exist, so that nobody else can,
 -- and answers with -2 - v for a row of version v, which its stream will have if everything in the
--- batch succeeds. Where a rival has made one meanwhile, that one is locked.
+-- batch succeeds. Where a rival has made one meanwhile, that one is locked if nobody holds it (-1
+-- else).
 CREATE FUNCTION sequor.make_streams(
     s_tenant uuid[], s_aggregate text[], s_id text[], c_command uuid[], w_command integer[],
-    w_stream integer[], w_next bigint[], INOUT stored bigint[], INOUT stored_by uuid[],
-    only_place integer DEFAULT NULL
+    w_stream integer[], w_next bigint[], INOUT stored bigint[], INOUT stored_by uuid[]
 )
 LANGUAGE plpgsql
 AS $$
@@ -498,7 +519,7 @@ BEGIN
     SELECT s.tenant, s.aggregate, s.id, s.hoped, s.hoped_by
     FROM unnest(s_tenant, s_aggregate, s_id, stored, hoped, hoped_by)
         WITH ORDINALITY AS s (tenant, aggregate, id, stored, hoped, hoped_by, place)
-    WHERE s.stored IS NULL AND (only_place IS NULL OR s.place = only_place)
+    WHERE s.stored IS NULL
     ORDER BY s.place
     ON CONFLICT (tenant_id, aggregate, aggregate_id) DO NOTHING;
     GET DIAGNOSTICS made = ROW_COUNT;
@@ -511,7 +532,17 @@ BEGIN
         END LOOP;
         RETURN;
     END IF;
-    -- What is there now is ours if a command of ours has made it, else a rival's.
+    -- What is there now is ours if a command of ours has made it, else a rival's. One command alone
+    -- waits for it; a batch does not, since it exists by now, and the order of locks is past that.
+    IF cardinality(c_command) = 1 THEN
+        PERFORM FROM unnest(s_tenant, s_aggregate, s_id, stored)
+            AS s (tenant, aggregate, id, stored)
+        JOIN sequor.streams AS stream
+            ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
+            AND stream.aggregate_id = s.id
+        WHERE s.stored IS NULL
+        FOR UPDATE OF stream;
+    END IF;
     FOR i, version, maker IN
         SELECT s.place, stream.version, stream.command_id
         FROM unnest(s_tenant, s_aggregate, s_id, stored)
@@ -519,19 +550,15 @@ BEGIN
         JOIN sequor.streams AS stream
             ON stream.tenant_id = s.tenant AND stream.aggregate = s.aggregate
             AND stream.aggregate_id = s.id
-        WHERE s.stored IS NULL AND (only_place IS NULL OR s.place = only_place)
+        WHERE s.stored IS NULL
         ORDER BY s.place
-        FOR UPDATE OF stream
+        FOR UPDATE OF stream SKIP LOCKED
     LOOP
         stored[i] := CASE WHEN maker = hoped_by[i] THEN -2 - version ELSE version END;
         stored_by[i] := maker;
     END LOOP;
-    -- A rival's row may have gone again: nobody holds the place, and the caller tries anew.
-    IF only_place IS NULL THEN
-        stored := array_replace(stored, NULL, -1::bigint);
-    ELSIF stored[only_place] IS NULL THEN
-        stored[only_place] := -1;
-    END IF;
+    -- Held by a rival, or gone again: not ours now.
+    stored := array_replace(stored, NULL, -1::bigint);
 END
 $$;
 

@@ -36,9 +36,10 @@ DECLARE
     i integer;
 BEGIN
     ignored := sequor.check_isolation();
-    ignored := sequor.check_open(NULL);
-    ignored := pg_advisory_xact_lock_shared(lock_key);
+    ignored := sequor.check_open(NULL, NULL);
+    ignored := sequor.check_tenant(ARRAY[tenant]);
     ignored := set_config('lock_timeout', wait_ms::text, true);
+    ignored := pg_advisory_xact_lock_shared(lock_key);
     place := 1;
     verdict := 0;
     IF wanted IS NOT NULL THEN
@@ -74,6 +75,9 @@ BEGIN
         RETURNING (SELECT r.archived_to FROM sequor.retention AS r WHERE r.id = 1) INTO archived_to;
     END IF;
     IF NOT FOUND THEN
+        IF wanted IS NOT NULL AND sequor.archived(tenant, wanted) IS NOT NULL THEN
+            RAISE EXCEPTION 'the key is archived' USING ERRCODE = 'SQ005';
+        END IF;
         verdict := 2;
         stream := 1;
         actual := coalesce((

@@ -70,7 +70,7 @@ $$;
 CREATE FUNCTION sequor.self_check()
 RETURNS TABLE (
     epoch uuid, partitions smallint, server_version integer, encoding text, next_position bigint,
-    highest_position bigint, migration bigint, is_standby boolean
+    highest_position bigint, migration bigint, is_standby boolean, draws_in_order boolean
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -92,7 +92,11 @@ BEGIN
                 LIMIT 1
             ) AS last
         ),
-        (SELECT max(version) FROM sequor.migrations), pg_is_in_recovery()
+        (SELECT max(version) FROM sequor.migrations), pg_is_in_recovery(),
+        (
+            SELECT seqcache = 1 AND NOT seqcycle AND seqincrement = 1 FROM pg_sequence
+            WHERE seqrelid = 'sequor.positions'::regclass
+        )
     FROM sequor.store AS store
     WHERE store.id = 1;
 END

@@ -31,13 +31,17 @@ BEGIN
     IF NOT EXISTS (
         SELECT FROM pg_class WHERE relname = name AND relnamespace = 'sequor'::regnamespace
     ) THEN
+        -- Made beside and attached, which lets everybody read and write meanwhile.
         EXECUTE format(
-            'CREATE TABLE sequor.%I PARTITION OF sequor.idempotency_keys_archive '
+            'CREATE TABLE sequor.%I (LIKE sequor.idempotency_keys_archive INCLUDING DEFAULTS)', name
+        );
+        EXECUTE format('ALTER TABLE sequor.%I ENABLE ROW LEVEL SECURITY', name);
+        EXECUTE format(
+            'ALTER TABLE sequor.idempotency_keys_archive ATTACH PARTITION sequor.%I '
             'FOR VALUES FROM (%L) TO (%L)',
             name, month::text || ' 00:00:00+00',
             (month + interval '1 month')::date::text || ' 00:00:00+00'
         );
-        EXECUTE format('ALTER TABLE sequor.%I ENABLE ROW LEVEL SECURITY', name);
     END IF;
 END
 $$;
@@ -72,9 +76,13 @@ BEGIN
     ), kept AS (
         INSERT INTO sequor.idempotency_keys_archive (tenant_id, key, command_id, claimed_at)
         SELECT gone.tenant_id, gone.key, gone.command_id, gone.claimed_at FROM gone
-        RETURNING claimed_at
+        RETURNING key, claimed_at
     )
-    SELECT count(*), max(kept.claimed_at) INTO moved, newest FROM kept;
+    SELECT
+        count(*),
+        max(greatest(kept.claimed_at, sequor.key_time(kept.key) - interval '7 days'))
+    INTO moved, newest
+    FROM kept;
     IF moved > 0 THEN
         UPDATE sequor.retention AS r SET archived_to = newest
         WHERE r.id = 1 AND newest > coalesce(r.archived_to, '-infinity');
@@ -149,13 +157,15 @@ BEGIN
     IF to_regclass(format('sequor.%I', name)) IS NULL THEN
         RAISE EXCEPTION 'no such month is archived' USING ERRCODE = 'SQ004';
     END IF;
-    EXECUTE format('LOCK TABLE sequor.%I IN ACCESS EXCLUSIVE MODE', name);
+    EXECUTE format('LOCK TABLE sequor.%I IN EXCLUSIVE MODE', name);
     EXECUTE format(
         'SELECT count(*), bit_xor(hashtextextended(archive::text, 0)) FROM sequor.%I AS archive', name
     ) INTO found_keys, found_digest;
     IF found_keys <> exported_keys OR found_digest IS DISTINCT FROM exported_digest THEN
         RAISE EXCEPTION 'the month holds something else than was exported' USING ERRCODE = 'SQ004';
     END IF;
+    -- Everybody who comes queues up behind this; so it waits for a moment only, and is tried again.
+    PERFORM set_config('lock_timeout', '50', true);
     EXECUTE format('DROP TABLE sequor.%I', name);
 END
 $$;

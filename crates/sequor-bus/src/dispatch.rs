@@ -17,7 +17,7 @@ use crate::lanes::Turn;
 use crate::middleware::End;
 use crate::reply::Reply;
 use crate::repo::{Backing, Repo, Speculation};
-use crate::retry::{Retry, Tries};
+use crate::retry::{Past, Retry};
 use crate::route::Routes;
 use crate::service::Inner;
 
@@ -52,11 +52,11 @@ pub(crate) struct Alone<'a, S: Store>(pub(crate) &'a Inner<S>);
 impl<S: Store> End for Alone<'_, S> {
     async fn run(&self, envelope: &mut Envelope) -> Result<Reply, Error> {
         let retry = self.0.dispatch.retry.for_commands(slice::from_ref(envelope));
-        let mut tries = Tries::default();
+        let mut past = Past::default();
         loop {
-            match self.attempt(envelope, tries).await {
+            match self.attempt(envelope, &past).await {
                 Ok(reply) => return Ok(reply),
-                Err(halt) => match retry.pause_after(halt, &mut tries, envelope).await {
+                Err(halt) => match retry.pause_after(halt, &mut past.tries, envelope).await {
                     Ok(()) => {}
                     Err(halt) => return answer(halt, envelope),
                 },
@@ -70,10 +70,10 @@ impl<S: Store> End for Alone<'_, S> {
 }
 
 impl<S: Store> Alone<'_, S> {
-    async fn attempt(&self, envelope: &Envelope, tries: Tries) -> Result<Reply, Halt> {
-        let Inner { dispatch, .. } = self.0;
+    async fn attempt(&self, envelope: &Envelope, past: &Past) -> Result<Reply, Halt> {
+        let (Inner { dispatch, .. }, tries) = (self.0, past.tries);
         let Some(stream) = dispatch.routes.find(envelope.name())?.decided_by(envelope)? else {
-            return self.in_transaction(envelope, tries).await;
+            return self.in_transaction(envelope, past).await;
         };
         if tries.falls > 0 && envelope.meta.key.is_some() {
             // Among those who fell are replays, and they would make others fall.
@@ -83,7 +83,7 @@ impl<S: Store> Alone<'_, S> {
         }
         let turn = dispatch.backing.lanes.enter(stream).await;
         if tries.conflicts >= OPTIMISTIC_TRIES {
-            return self.in_turn(envelope, turn, tries).await;
+            return self.in_turn(envelope, turn, past).await;
         }
         let trusts_cache = envelope.options.if_version.is_none();
         let speculation = Speculation::begin(turn, tries, trusts_cache).await;
@@ -99,17 +99,17 @@ impl<S: Store> Alone<'_, S> {
 
     /// A decider in a transaction. What is under way may hang on an earlier try of this command, so
     /// it goes first.
-    async fn in_turn(&self, envelope: &Envelope, turn: Turn, tries: Tries) -> Result<Reply, Halt> {
+    async fn in_turn(&self, envelope: &Envelope, turn: Turn, past: &Past) -> Result<Reply, Halt> {
         if !turn.is_clear().await {
             return Err(StoreError::Busy.into());
         }
-        self.in_transaction(envelope, tries).await
+        self.in_transaction(envelope, past).await
     }
 
     /// The command and what it issues, in one transaction. It has come through the chain already;
     /// what it issues has not.
-    async fn in_transaction(&self, envelope: &Envelope, tries: Tries) -> Result<Reply, Halt> {
-        let together = Together::new(self.0, tries);
+    async fn in_transaction(&self, envelope: &Envelope, past: &Past) -> Result<Reply, Halt> {
+        let together = Together::new(self.0, past);
         let first = together.step(envelope).await?;
         let issued = together.issued(envelope).await;
         let replies = together.run_all(vec![first], issued).await?;
@@ -126,14 +126,14 @@ pub(crate) async fn run_together<S: Store>(
         return Ok(Vec::new());
     };
     let retry = inner.dispatch.retry.for_commands(envelopes);
-    let mut tries = Tries::default();
+    let mut past = Past::default();
     loop {
-        match Together::new(inner, tries).run_all(Vec::new(), envelopes.to_vec()).await {
+        match Together::new(inner, &past).run_all(Vec::new(), envelopes.to_vec()).await {
             Ok(mut replies) => {
                 replies.truncate(envelopes.len());
                 return Ok(replies);
             }
-            Err(halt) => match retry.pause_after(halt, &mut tries, first).await {
+            Err(halt) => match retry.pause_after(halt, &mut past.tries, first).await {
                 Ok(()) => {}
                 Err(halt) => return answer(halt, first).map(|reply| vec![reply]),
             },
@@ -145,7 +145,7 @@ pub(crate) async fn run_together<S: Store>(
 struct Together<'a, S: Store> {
     inner: &'a Inner<S>,
     /// What the tries before this one have met.
-    tries: Tries,
+    past: Past,
     /// Opened by the first command that gets so far.
     repo: Mutex<Option<Repo<S>>>,
     /// Whether trying all of them again may help; an error that has come through the chain does
@@ -171,8 +171,9 @@ impl<S: Store> End for Together<'_, S> {
 }
 
 impl<'a, S: Store> Together<'a, S> {
-    fn new(inner: &'a Inner<S>, tries: Tries) -> Self {
-        Self { inner, tries, repo: Mutex::new(None), transient: AtomicBool::new(false) }
+    fn new(inner: &'a Inner<S>, past: &Past) -> Self {
+        let past = past.clone();
+        Self { inner, past, repo: Mutex::new(None), transient: AtomicBool::new(false) }
     }
 
     async fn step(&self, envelope: &Envelope) -> Result<Reply, Halt> {
@@ -184,7 +185,7 @@ impl<'a, S: Store> Together<'a, S> {
     async fn repo(&self, envelope: &Envelope) -> Result<MappedMutexGuard<'_, Repo<S>>, Halt> {
         let mut repo = self.repo.lock().await;
         if repo.is_none() {
-            *repo = Some(Repo::open(&self.inner.dispatch.backing, envelope, self.tries).await?);
+            *repo = Some(Repo::open(&self.inner.dispatch.backing, envelope, &self.past).await?);
         }
         MutexGuard::try_map(repo, Option::as_mut).map_err(|_| nothing_done())
     }

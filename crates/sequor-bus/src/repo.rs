@@ -25,7 +25,7 @@ pub(crate) use speculation::Speculation;
 
 use crate::envelope::{Envelope, Options};
 use crate::error::{Halt, RepoError};
-use crate::retry::Tries;
+use crate::retry::Past;
 use crate::route::ServiceId;
 
 /// The unit of work of a command: loads aggregates, takes in what happens to them, and makes all
@@ -45,8 +45,8 @@ pub struct Repo<S: Store> {
     claimed: Option<CommandId>,
     /// Whether the store has answered a handler in a way that trying again may change.
     transient: bool,
-    /// Whether it keeps others from writing what it loads.
-    holds: bool,
+    /// What its tries before this one have met and loaded.
+    past: Past,
     /// Whether an aggregate came from the cache, and nobody has asked the store since.
     unchecked: bool,
     /// What the store knew under the key when it was asked for an aggregate.
@@ -73,16 +73,20 @@ impl<S: Store> Repo<S> {
         Ok(Self::on(backing, envelope.command_meta()?, ground))
     }
 
-    /// A unit of work with an open transaction. After a conflict it holds what it loads.
+    /// A unit of work with an open transaction. After a conflict it holds what was
+    /// loaded before.
     pub(crate) async fn open(
         backing: &Arc<Backing<S>>,
         envelope: &Envelope,
-        tries: Tries,
+        past: &Past,
     ) -> Result<Self, Halt> {
         let meta = envelope.command_meta()?;
-        let transaction = backing.store.begin(meta.tenant).await?;
+        let mut transaction = backing.store.begin(meta.tenant).await?;
+        for stream in past.to_hold() {
+            transaction.hold(&stream).await?;
+        }
         let repo = Self::on(backing, meta, Ground::Transaction(transaction));
-        Ok(Self { holds: tries.conflicts > 0, ..repo })
+        Ok(Self { past: past.clone(), ..repo })
     }
 
     fn on(backing: &Arc<Backing<S>>, meta: CommandMeta, ground: Ground<S>) -> Self {
@@ -95,7 +99,7 @@ impl<S: Store> Repo<S> {
             issued: Vec::new(),
             claimed: None,
             transient: false,
-            holds: false,
+            past: Past::default(),
             unchecked: false,
             known: None,
         }

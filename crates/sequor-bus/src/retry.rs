@@ -1,8 +1,10 @@
 //! How often a conflict is tried again, and how long to wait before.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sequor_core::CommandId;
+use sequor_core::{CommandId, StreamId};
 use uuid::Uuid;
 
 use crate::envelope::Envelope;
@@ -79,6 +81,36 @@ impl Retry {
     }
 }
 
+/// What a call has met so far, and which aggregates its tries in a transaction have loaded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Past {
+    pub(crate) tries: Tries,
+    loaded: Arc<Mutex<BTreeSet<StreamId>>>,
+}
+
+impl Past {
+    /// Notes that a try has loaded an aggregate.
+    pub(crate) fn note(&self, stream: &StreamId) {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if loaded.len() < NOTED_MAX {
+            loaded.insert(stream.clone());
+        }
+    }
+
+    /// What the next try should hold before it begins, in the order of streams: nothing at the
+    /// first one. Whoever waits in one order never waits in a circle.
+    pub(crate) fn to_hold(&self) -> Vec<StreamId> {
+        if self.tries.retries == 0 {
+            return Vec::new();
+        }
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.iter().cloned().collect()
+    }
+}
+
+/// So many aggregates are held at most; each is a round trip.
+const NOTED_MAX: usize = 64;
+
 /// What a call has met so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tries {
@@ -122,7 +154,7 @@ mod tests {
             let pauses: Vec<Duration> =
                 rivals.iter().map(|id| Retry::DEFAULT.pause_before(retry, *id)).collect();
             assert!(pauses.iter().all(|pause| (longest / 2..=longest).contains(pause)), "{retry}");
-            let different: std::collections::BTreeSet<_> = pauses.iter().collect();
+            let different: BTreeSet<_> = pauses.iter().collect();
             assert!(different.len() > 32, "{retry}: {} of 64", different.len());
         }
     }

@@ -33,6 +33,7 @@ impl CommitCommand for PostgresStore {
             commit,
             projections: projections.clone(),
             ticket: ticket.clone(),
+            is_ours: false,
             answer,
             _room: room,
         });
@@ -57,7 +58,11 @@ pub(crate) fn check(commit: &Commit) -> Result<(), Invalid> {
     Ok(())
 }
 
+/// What a row costs beside its JSON: many small events are a large commit, too.
+const ROW_BYTES: usize = 256;
+
 fn bytes_of(commit: &Commit) -> usize {
-    let events = commit.events.iter().map(|event| event.payload.as_str().len());
-    commit.payload.as_str().len() + commit.output.as_str().len() + events.sum::<usize>()
+    let events = commit.events.iter().map(|event| event.payload.as_str().len() + ROW_BYTES);
+    let rows = (1 + commit.streams.len()) * ROW_BYTES;
+    rows + commit.payload.as_str().len() + commit.output.as_str().len() + events.sum::<usize>()
 }

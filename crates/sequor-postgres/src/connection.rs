@@ -1,6 +1,7 @@
 //! One session, with the settings that sequor works at.
 
 use std::fmt;
+use std::time::Duration;
 
 use sequor_core::StoreError;
 use sqlx::postgres::PgConnectOptions;
@@ -8,13 +9,15 @@ use sqlx::{ConnectOptions, Connection as _, Executor as _, PgConnection, SqlSafe
 
 use crate::error::store_error;
 use crate::settings::PostgresSettings;
-use crate::statement::{Protocol, Statement};
+use crate::statement::{Protocol, Statement, answered};
 
 /// A session.
 pub(crate) struct Session {
     pub(crate) postgres: PgConnection,
     /// How it is spoken to.
     pub(crate) protocol: Protocol,
+    /// How long an answer of the server is waited for.
+    pub(crate) limit: Duration,
     /// Whether user code has had it since it was cleaned.
     pub(crate) was_shared: bool,
 }
@@ -24,7 +27,14 @@ pub(crate) struct Session {
 pub(crate) struct Connect {
     options: PgConnectOptions,
     protocol: Protocol,
+    /// How long connecting may take.
+    wait: Duration,
+    /// How long an answer is waited for.
+    limit: Duration,
 }
+
+/// How much longer than the server's own limit an answer is waited for.
+const GRACE: Duration = Duration::from_secs(5);
 
 impl Connect {
     pub(crate) fn new(settings: &PostgresSettings) -> Self {
@@ -33,19 +43,25 @@ impl Connect {
             true => (pooled(settings), Protocol::Simple),
         };
         let options = server.application_name("sequor").disable_statement_logging();
-        Self { options, protocol }
+        let (wait, limit) = (settings.wait_max, settings.statement_time_max + GRACE);
+        Self { options, protocol, wait, limit }
     }
 
     /// Opens a session, and prepares what it will be asked for, so that the first call is as short
     /// as the later ones.
     pub(crate) async fn connect(&self, prepare: &[&'static str]) -> Result<Session, StoreError> {
-        let mut postgres = self.options.connect().await.map_err(store_error)?;
-        if self.protocol == Protocol::Prepared {
-            for statement in prepare {
-                (&mut postgres).prepare(statement.into_sql_str()).await.map_err(store_error)?;
+        let connecting = async {
+            let mut postgres = self.options.connect().await?;
+            if self.protocol == Protocol::Prepared {
+                for statement in prepare {
+                    (&mut postgres).prepare(statement.into_sql_str()).await?;
+                }
             }
-        }
-        Ok(Session { postgres, protocol: self.protocol, was_shared: false })
+            Ok(postgres)
+        };
+        let postgres = answered(self.wait, connecting).await.map_err(store_error)?;
+        let (protocol, limit) = (self.protocol, self.limit);
+        Ok(Session { postgres, protocol, limit, was_shared: false })
     }
 
     /// Whom the server will see.
@@ -57,7 +73,7 @@ impl Connect {
 impl Session {
     /// A statement as this session sends it.
     pub(crate) fn statement<'q>(&self, sql: &'static str) -> Statement<'q> {
-        Statement::new(sql, self.protocol)
+        Statement::new(sql, self.protocol, self.limit)
     }
 
     /// Says goodbye. A session that is only dropped is noticed by the server a little later.
@@ -70,7 +86,7 @@ impl Session {
 
 /// A session of the server, which brings its settings along.
 fn direct(settings: &PostgresSettings) -> PgConnectOptions {
-    let millis = |time: std::time::Duration| time.as_millis().to_string();
+    let millis = |time: Duration| time.as_millis().to_string();
     let session = [
         ("default_transaction_isolation", "read committed".to_owned()),
         ("statement_timeout", millis(settings.statement_time_max)),

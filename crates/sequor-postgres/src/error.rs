@@ -69,6 +69,13 @@ pub enum OpenError {
         /// What is there.
         highest: i64,
     },
+    /// The sequence of positions hands out numbers in blocks or goes round, so that readers would
+    /// skip events.
+    #[error(
+        "positions are not drawn in order; run, as the owner: ALTER SEQUENCE sequor.positions \
+         INCREMENT 1 CACHE 1 NO CYCLE"
+    )]
+    PositionsUnordered,
     /// The server is a standby: it takes no writes, and nobody sees there who writes.
     #[error("the server is a standby; open the store on the primary")]
     Standby,
@@ -92,6 +99,13 @@ pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
         // Serialization failure, deadlock, a lock that was held for too long.
         "40001" | "40P01" | "55P03" => StoreError::Busy,
         "SQ001" => Invalid::TenantsDiffer.into(),
+        "SQ003" => corrupt(
+            "a handler or projection has ended the transaction, undone what was written in it, or \
+             changed its role or tenant; it must not COMMIT, ROLLBACK or SET those",
+        ),
+        "22008" => Invalid::Time.into(),
+        // What was prepared in the session is gone, or a table has changed: a new session helps.
+        "26000" | "42P05" | "0A000" => StoreError::unavailable(error),
         // NUL in text, text that is not UTF-8, JSON that jsonb or json cannot hold.
         "22021" | "22P05" | "22P02" => {
             Invalid::Json { reason: "the database refused it".into() }.into()
@@ -119,17 +133,27 @@ pub(crate) fn commit_error(error: sqlx::Error) -> StoreError {
     store_error(error)
 }
 
-/// Whether the connection is of no use any more after this error.
-pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
+/// Whether the connection was lost with this error.
+fn is_lost(error: &sqlx::Error) -> bool {
     match state(error) {
         Some(state) => {
-            state.starts_with("08")
-                || state.starts_with("57P")
-                || state == "25P03"
-                || state == "25P04"
+            let ended = ["08", "57P"].iter().any(|class| state.starts_with(class));
+            ended || matches!(state.as_str(), "25P03" | "25P04")
         }
-        None => true,
+        None => matches!(
+            error,
+            sqlx::Error::Io(_)
+                | sqlx::Error::Tls(_)
+                | sqlx::Error::Protocol(_)
+                | sqlx::Error::WorkerCrashed
+        ),
     }
+}
+
+/// Whether a session is of no use any more after this error of user code.
+pub(crate) fn is_damaged(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    let error = error.downcast_ref::<sqlx::Error>().and_then(state);
+    error.is_some_and(|state| matches!(state.as_str(), "26000" | "42P05" | "0A000"))
 }
 
 /// Whether a statement failed because sequor's tables or functions are not there.

@@ -1,7 +1,6 @@
 //! The record under a key and a stream's events: one call, hence one trip and one snapshot.
 
 use async_trait::async_trait;
-use futures_util::TryStreamExt;
 use sequor_core::ports::{History, HistoryRequest, ReadHistory};
 use sequor_core::{Invalid, StoreError, StoredEvent, StreamId, Version};
 
@@ -34,19 +33,21 @@ pub(crate) async fn read_history(
         return Ok(History::default());
     }
     let after = request.stream.map_or(Version::NONE, |(_, after)| after);
-    let mut rows = session
+    let rows = session
         .statement(HISTORY)
         .bind(request.tenant.as_uuid())
         .bind(request.key.map(|key| key.as_str()))
         .bind(request.stream.map(|(stream, _)| stream.aggregate.as_str()))
         .bind(request.stream.map(|(stream, _)| stream.id.as_str()))
         .bind(i64::try_from(after.get()).unwrap_or(i64::MAX))
-        .fetch(&mut session.postgres);
+        .fetch_all(&mut session.postgres)
+        .await
+        .map_err(store_error)?;
     let mut history = History::default();
-    while let Some(row) = rows.try_next().await.map_err(store_error)? {
-        match (row::kind(&row)?, request.stream) {
-            (Kind::Event, Some((stream, _))) => history.events.push(row::event(&row, stream)?),
-            (Kind::Record, _) => history.record = Some(row::record(&row, request.tenant)?),
+    for row in &rows {
+        match (row::kind(row)?, request.stream) {
+            (Kind::Event, Some((stream, _))) => history.events.push(row::event(row, stream)?),
+            (Kind::Record, _) => history.record = Some(row::record(row, request.tenant)?),
             (Kind::Event, None) => return Err(corrupt("events came that nobody asked for")),
         }
     }

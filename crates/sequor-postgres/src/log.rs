@@ -24,8 +24,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::TryStreamExt;
-use futures_util::stream::BoxStream;
 use sequor_core::ports::ReadLog;
 use sequor_core::{Partition, Position, StoreError, StoredEvent};
 use sqlx::postgres::PgRow;
@@ -141,15 +139,15 @@ impl LogReader {
 impl Sight {
     /// The rows of a statement. [`StoreError::Unavailable`] where another life of the server
     /// answers than before.
-    async fn ask<'e>(
-        &'e mut self,
-        statement: Statement<'e>,
-    ) -> Result<BoxStream<'e, Result<PgRow, sqlx::Error>>, StoreError> {
+    async fn ask(&mut self, statement: Statement<'_>) -> Result<Vec<PgRow>, StoreError> {
         let Self { session: Session { postgres, protocol, .. }, life } = self;
-        let mut rows = statement.after(include_str!("sql/life.sql")).fetch(postgres);
+        let asked = statement.after(include_str!("sql/life.sql")).fetch_all(postgres).await;
+        let mut rows = asked.map_err(store_error)?;
         if *protocol == Protocol::Simple {
-            let row = rows.try_next().await.map_err(store_error)?;
-            let now = row::life(&row.ok_or_else(|| corrupt("the server's life is missing"))?)?;
+            if rows.is_empty() {
+                return Err(corrupt("the server's life is missing"));
+            }
+            let now = row::life(&rows.remove(0))?;
             let now = now.ok_or_else(|| StoreError::unavailable("the server is a standby"))?;
             if life.get_or_insert_with(|| now.clone()) != &now {
                 return Err(StoreError::unavailable("the server behind the pooler is another one"));
@@ -160,7 +158,7 @@ impl Sight {
 
     /// The one row of a statement.
     async fn ask_one(&mut self, statement: Statement<'_>) -> Result<PgRow, StoreError> {
-        let row = self.ask(statement).await?.try_next().await.map_err(store_error)?;
+        let row = self.ask(statement).await?.into_iter().next();
         row.ok_or_else(|| corrupt("a function has answered nothing"))
     }
 }
@@ -269,10 +267,5 @@ async fn read_up_to(
         .bind(number(range.start))
         .bind(number(range.end))
         .bind(i64::try_from(limit).unwrap_or(i64::MAX));
-    let mut rows = sight.ask(read).await?;
-    let mut events = Vec::new();
-    while let Some(row) = rows.try_next().await.map_err(store_error)? {
-        events.push(row::logged_event(&row)?);
-    }
-    Ok(events)
+    sight.ask(read).await?.iter().map(row::logged_event).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use sequor_core::Epoch;
 use sqlx::migrate::Migrator;
-use sqlx::{ConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use crate::commit::batch::COMMIT;
 use crate::commit::one::COMMIT_ONE;
@@ -17,7 +17,6 @@ use crate::partitions::Partitions;
 use crate::pool::Pool;
 use crate::row;
 use crate::settings::{PostgresSettings, SettingsError};
-use crate::statement::Protocol;
 use crate::store::StoreParts;
 use crate::transaction::CLAIM;
 use crate::writer::Writers;
@@ -44,6 +43,7 @@ pub(crate) struct SelfCheck {
     pub(crate) highest_position: i64,
     pub(crate) migration: i64,
     pub(crate) is_standby: bool,
+    pub(crate) draws_in_order: bool,
 }
 
 /// Creates sequor's schema, tables, functions and its two roles in a database, or brings them up to
@@ -82,7 +82,9 @@ pub async fn install(owner: &PostgresSettings) -> Result<(), OpenError> {
     MIGRATOR.run_direct(None, &mut postgres, false).await.map_err(OpenError::Migrate)?;
     let positions = sqlx::query(include_str!("sql/create_positions.sql"));
     positions.execute(&mut postgres).await.map_err(store_error)?;
-    Session { postgres, protocol: Protocol::Prepared, was_shared: false }.close().await;
+    if let Err(error) = postgres.close().await {
+        tracing::debug!(%error, "a session did not close cleanly");
+    }
     Ok(())
 }
 
@@ -153,6 +155,9 @@ async fn self_check(session: &mut Session, connect: &Connect) -> Result<SelfChec
     }
     if check.is_standby {
         return Err(OpenError::Standby);
+    }
+    if !check.draws_in_order {
+        return Err(OpenError::PositionsUnordered);
     }
     if check.next_position <= check.highest_position {
         let (next, highest) = (check.next_position, check.highest_position);

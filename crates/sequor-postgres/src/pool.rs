@@ -61,9 +61,7 @@ impl Pool {
         };
         let session = match session {
             Some(session) => session,
-            None => tokio::time::timeout(self.wait, self.connect.connect(self.prepare))
-                .await
-                .map_err(|_| StoreError::unavailable("connecting took too long"))??,
+            None => self.connect.connect(self.prepare).await?,
         };
         Ok(Loan { pool: Arc::clone(self), session: Some(session), life, _permit: permit })
     }

@@ -4,7 +4,6 @@
 use std::io::Write;
 use std::time::Duration;
 
-use futures_util::TryStreamExt;
 use sequor_core::{StoreError, Timestamp};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -153,8 +152,8 @@ async fn reap(session: &mut Session, batch_keys_max: u32) -> Result<u64, StoreEr
 
 async fn read_months(session: &mut Session) -> Result<Vec<ArchiveMonth>, StoreError> {
     let read = session.statement(include_str!("sql/archive_months.sql"));
-    let rows = read.fetch(&mut session.postgres);
-    rows.map_err(store_error).and_then(async |row| row::archive_month(&row)).try_collect().await
+    let rows = read.fetch_all(&mut session.postgres).await.map_err(store_error)?;
+    rows.iter().map(row::archive_month).collect()
 }
 
 async fn export(
@@ -198,8 +197,9 @@ async fn read_page(
         .bind(after.0)
         .bind(&after.1)
         .bind(PAGE)
-        .fetch(&mut session.postgres);
-    rows.map_err(store_error).and_then(async |row| row::archived_key(&row)).try_collect().await
+        .fetch_all(&mut session.postgres)
+        .await;
+    rows.map_err(store_error)?.iter().map(row::archived_key).collect()
 }
 
 async fn drop_month(session: &mut Session, month: &ArchiveMonth) -> Result<(), StoreError> {

@@ -69,6 +69,8 @@ pub(crate) enum Verdict {
     Taken { scope: Name, value: String, aggregate: Name, id: AggregateId },
     /// Somebody else held a lock for too long.
     Blocked,
+    /// There was no time to try.
+    Untried,
 }
 
 pub(crate) fn kind(row: &PgRow) -> Result<Kind, StoreError> {
@@ -97,6 +99,7 @@ pub(crate) fn verdict(row: &PgRow, tenant: TenantId) -> Result<Verdict, StoreErr
             aggregate: columns.name(HOLDER_AGGREGATE, "holder_aggregate")?,
             id: columns.aggregate_id(HOLDER_ID, "holder_id")?,
         },
+        6 => Verdict::Untried,
         _ => Verdict::Blocked,
     })
 }
@@ -232,6 +235,7 @@ pub(crate) fn self_check(row: &PgRow) -> Result<SelfCheck, StoreError> {
         highest_position: columns.get(5, "highest_position")?,
         migration: columns.get(6, "migration")?,
         is_standby: columns.get(7, "is_standby")?,
+        draws_in_order: columns.get(8, "draws_in_order")?,
     })
 }
 

@@ -1,10 +1,11 @@
 //! One statement of ours, and how it travels: prepared, with its parameters beside it; or, behind a
 //! pooler, as one simple message that needs nothing of the session, with its parameters inside.
 
-use futures_util::stream::BoxStream;
+use std::time::Duration;
+
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, Encode, PgConnection, Postgres, RawSql, Type};
+use sqlx::{AssertSqlSafe, Encode, Error, PgConnection, Postgres, RawSql, Type};
 
 use crate::literal::{Literal, literal};
 
@@ -20,6 +21,8 @@ pub(crate) enum Protocol {
 /// A statement with the parameters that it was given so far.
 pub(crate) struct Statement<'q> {
     form: Form<'q>,
+    /// How long an answer is waited for.
+    limit: Duration,
 }
 
 enum Form<'q> {
@@ -35,12 +38,12 @@ struct Simple {
 }
 
 impl<'q> Statement<'q> {
-    pub(crate) fn new(sql: &'static str, protocol: Protocol) -> Self {
+    pub(crate) fn new(sql: &'static str, protocol: Protocol, limit: Duration) -> Self {
         let form = match protocol {
             Protocol::Prepared => Form::Prepared(sqlx::query(sql)),
             Protocol::Simple => Form::Simple(Simple { first: "", sql, literals: Vec::new() }),
         };
-        Self { form }
+        Self { form, limit }
     }
 
     /// In a simple session, sends another statement before it in the same message, so that both meet
@@ -50,7 +53,7 @@ impl<'q> Statement<'q> {
             prepared @ Form::Prepared(_) => prepared,
             Form::Simple(simple) => Form::Simple(Simple { first, ..simple }),
         };
-        Self { form }
+        Self { form, limit: self.limit }
     }
 
     /// Gives it the next parameter.
@@ -65,20 +68,16 @@ impl<'q> Statement<'q> {
                 Form::Simple(simple)
             }
         };
-        Self { form }
+        Self { form, limit: self.limit }
     }
 
-    /// Its rows, as they come.
-    pub(crate) fn fetch<'e>(
-        self,
-        postgres: &'e mut PgConnection,
-    ) -> BoxStream<'e, Result<PgRow, sqlx::Error>>
-    where
-        'q: 'e,
-    {
+    /// All its rows.
+    pub(crate) async fn fetch_all(self, postgres: &mut PgConnection) -> Result<Vec<PgRow>, Error> {
         match self.form {
-            Form::Prepared(query) => query.fetch(postgres),
-            Form::Simple(simple) => simple.message().fetch(postgres),
+            Form::Prepared(query) => answered(self.limit, query.fetch_all(postgres)).await,
+            Form::Simple(simple) => {
+                answered(self.limit, simple.message().fetch_all(postgres)).await
+            }
         }
     }
 
@@ -86,25 +85,41 @@ impl<'q> Statement<'q> {
     pub(crate) async fn fetch_optional(
         self,
         postgres: &mut PgConnection,
-    ) -> Result<Option<PgRow>, sqlx::Error> {
+    ) -> Result<Option<PgRow>, Error> {
         match self.form {
-            Form::Prepared(query) => query.fetch_optional(postgres).await,
-            Form::Simple(simple) => simple.message().fetch_optional(postgres).await,
+            Form::Prepared(query) => answered(self.limit, query.fetch_optional(postgres)).await,
+            Form::Simple(simple) => {
+                answered(self.limit, simple.message().fetch_optional(postgres)).await
+            }
         }
     }
 
     /// Its first row, which must be there.
-    pub(crate) async fn fetch_one(self, postgres: &mut PgConnection) -> Result<PgRow, sqlx::Error> {
-        self.fetch_optional(postgres).await?.ok_or(sqlx::Error::RowNotFound)
+    pub(crate) async fn fetch_one(self, postgres: &mut PgConnection) -> Result<PgRow, Error> {
+        self.fetch_optional(postgres).await?.ok_or(Error::RowNotFound)
     }
 
     /// Runs it, whatever it answers.
-    pub(crate) async fn execute(self, postgres: &mut PgConnection) -> Result<(), sqlx::Error> {
-        match self.form {
-            Form::Prepared(query) => query.execute(postgres).await.map(drop),
-            Form::Simple(simple) => simple.message().execute(postgres).await.map(drop),
-        }
+    pub(crate) async fn execute(self, postgres: &mut PgConnection) -> Result<(), Error> {
+        let limit = self.limit;
+        let done = async {
+            match self.form {
+                Form::Prepared(query) => query.execute(postgres).await.map(drop),
+                Form::Simple(simple) => simple.message().execute(postgres).await.map(drop),
+            }
+        };
+        answered(limit, done).await
     }
+}
+
+/// Waits for an answer, but not for ever: a server that hangs, or is gone without a word, is a lost
+/// connection.
+pub(crate) async fn answered<T>(
+    limit: Duration,
+    answer: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let answer = tokio::time::timeout(limit, answer).await;
+    answer.unwrap_or_else(|_| Err(Error::Io(std::io::ErrorKind::TimedOut.into())))
 }
 
 impl Simple {

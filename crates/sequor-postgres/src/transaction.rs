@@ -3,11 +3,13 @@
 //! It runs as `sequor_app` and speaks for one tenant, so that user SQL sees that tenant only.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use sequor_core::ports::{History, HistoryRequest, Transact, Transaction};
 use sequor_core::{
-    Commit, IdempotencyKey, Invalid, Projections, Record, StoreError, StreamId, TenantId,
+    CommandId, Commit, IdempotencyKey, Invalid, Projections, Record, StoreError, StreamId, TenantId,
 };
 use sqlx::postgres::PgTransactionManager;
 use sqlx::{AssertSqlSafe, PgConnection, SqlSafeStr};
@@ -16,16 +18,19 @@ use sqlx_core::transaction::TransactionManager;
 use crate::commit::batch::{Call, Failure, Judged, call_commit, project_one};
 use crate::commit::check;
 use crate::connection::Session;
-use crate::error::{commit_error, corrupt, store_error, user_error};
+use crate::error::{commit_error, corrupt, is_damaged, store_error, user_error};
 use crate::history::read_history;
 use crate::partitions::PartitionLock;
 use crate::pool::Loan;
 use crate::row;
-use crate::statement::Protocol;
+use crate::statement::{Protocol, answered};
 use crate::store::PostgresStore;
 
 pub(crate) const CLAIM: &str = include_str!("sql/claim.sql");
 const CHECK_OPEN: &str = include_str!("sql/check_open.sql");
+
+/// How long a stream is waited for that comes before one that is held already.
+const HOLD_OUT_OF_ORDER: Duration = Duration::from_millis(100);
 
 #[async_trait]
 impl Transact for PostgresStore {
@@ -47,6 +52,9 @@ impl Transact for PostgresStore {
             claimed: HashSet::new(),
             records: Vec::new(),
             failure: None,
+            written: None,
+            held: None,
+            is_damaged: AtomicBool::new(false),
             is_sure: true,
         })
     }
@@ -65,6 +73,12 @@ pub struct PostgresTransaction {
     records: Vec<Record>,
     /// Why nothing of it may become true any more.
     failure: Option<StoreError>,
+    /// The command that was written last.
+    written: Option<CommandId>,
+    /// The last stream, in their order, that is held.
+    held: Option<StreamId>,
+    /// Whether an error was met after which the session may be of no use.
+    is_damaged: AtomicBool,
     /// Whether the last statement was ours, and so the transaction is known to be whole.
     is_sure: bool,
 }
@@ -79,6 +93,13 @@ impl PostgresTransaction {
         if tenant == self.tenant { Ok(()) } else { Err(Invalid::TenantsDiffer.into()) }
     }
 
+    /// Notes when the session may be of no use any more.
+    fn noted<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        let is_damaged = matches!(result, Err(StoreError::Unavailable(_) | StoreError::Unknown));
+        self.is_damaged.fetch_or(is_damaged, Ordering::Relaxed);
+        result
+    }
+
     async fn judge_and_write(
         &mut self,
         commit: &Commit,
@@ -88,18 +109,19 @@ impl PostgresTransaction {
         self.check_tenant(commit.meta.tenant)?;
         let is_claimed = commit.meta.key.as_ref().is_some_and(|key| self.claimed.remove(key));
         let (wait, speaks_for) = (self.store.lock_wait_max(), Some(self.tenant));
-        let call = Call { wait, speaks_for, is_claimed };
+        let call = Call { wait, speaks_for, written: self.written, is_claimed };
         let commits = [(commit, self.lock)];
         let judged = call_commit(&commits, call, self.session()?).await;
         let judged = judged.map_err(Failure::within_transaction)?.into_iter().next();
         let positions = match judged {
             Some(Judged::Fresh(positions)) => positions,
             Some(Judged::Refused(error)) => return Err(error),
-            Some(Judged::Blocked) | None => return Err(StoreError::Busy),
+            Some(Judged::Blocked | Judged::Untried) | None => return Err(StoreError::Busy),
             Some(Judged::Known(_)) => {
                 return Err(corrupt("a command was written whose key is known: claim it first"));
             }
         };
+        self.written = Some(commit.meta.command_id);
         self.is_sure = projections.0.is_empty();
         let session = self.session()?;
         session.was_shared |= !projections.0.is_empty();
@@ -116,11 +138,11 @@ impl PostgresTransaction {
             let unclaim = unclaim.bind(tenant.as_uuid()).bind(key.as_str());
             unclaim.execute(&mut session.postgres).await.map_err(store_error)?;
         }
-        let is_sure = self.is_sure;
+        let (is_sure, written) = (self.is_sure, self.written);
         let session = self.session()?;
         match session.protocol {
-            Protocol::Prepared if !is_sure => check_open(session, tenant).await,
-            Protocol::Simple if session.was_shared => leave_clean(session, tenant).await,
+            Protocol::Prepared if !is_sure => check_open(session, tenant, written).await,
+            Protocol::Simple if session.was_shared => leave_clean(session, tenant, written).await,
             Protocol::Prepared | Protocol::Simple => Ok(()),
         }
     }
@@ -142,8 +164,8 @@ impl Transaction for PostgresTransaction {
         let wait = i32::try_from(self.store.lock_wait_max().as_millis()).unwrap_or(i32::MAX);
         let session = self.session()?;
         let claim = session.statement(CLAIM).bind(wait).bind(tenant.as_uuid()).bind(key.as_str());
-        let row = claim.fetch_optional(&mut session.postgres).await.map_err(store_error)?;
-        match row {
+        let row = claim.fetch_optional(&mut session.postgres).await.map_err(store_error);
+        match self.noted(row)? {
             Some(row) => row::record(&row, tenant).map(Some),
             None => {
                 self.claimed.insert(key.clone());
@@ -154,7 +176,12 @@ impl Transaction for PostgresTransaction {
 
     async fn hold(&mut self, stream: &StreamId) -> Result<(), StoreError> {
         self.check_tenant(stream.tenant)?;
-        let wait = i32::try_from(self.store.lock_wait_max().as_millis()).unwrap_or(i32::MAX);
+        // Who waits in the order of streams cannot wait in a circle; who does not, waits for less
+        // than it takes the server to look for one, and starts again.
+        let in_order = self.held.as_ref().is_none_or(|held| held <= stream);
+        let wait_max = if in_order { self.store.lock_wait_max() } else { HOLD_OUT_OF_ORDER };
+        let wait = i32::try_from(wait_max.as_millis()).unwrap_or(i32::MAX);
+        self.held = self.held.take().max(Some(stream.clone()));
         let session = self.session()?;
         let hold = session
             .statement(include_str!("sql/hold.sql"))
@@ -162,12 +189,14 @@ impl Transaction for PostgresTransaction {
             .bind(*stream.tenant.as_uuid())
             .bind(stream.aggregate.as_str())
             .bind(stream.id.as_str());
-        hold.execute(&mut session.postgres).await.map_err(store_error)
+        let held = hold.execute(&mut session.postgres).await.map_err(store_error);
+        self.noted(held)
     }
 
     async fn history(&mut self, request: HistoryRequest<'_>) -> Result<History, StoreError> {
         self.check_tenant(request.tenant)?;
-        read_history(self.session()?, request).await
+        let history = read_history(self.session()?, request).await;
+        self.noted(history)
     }
 
     fn connection(&mut self) -> &mut PgConnection {
@@ -179,6 +208,7 @@ impl Transaction for PostgresTransaction {
     }
 
     fn own_rows_failed(&self, error: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
+        self.is_damaged.fetch_or(is_damaged(&*error), Ordering::Relaxed);
         user_error("a handler's own rows", error)
     }
 
@@ -196,7 +226,7 @@ impl Transaction for PostgresTransaction {
         }
         let written = self.judge_and_write(&commit, projections).await;
         self.failure = written.as_ref().err().cloned();
-        self.records.push(written?);
+        self.records.push(self.noted(written)?);
         Ok(())
     }
 
@@ -220,6 +250,10 @@ impl Drop for PostgresTransaction {
     fn drop(&mut self) {
         let Some(mut loan) = self.loan.take() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if self.is_damaged.load(Ordering::Relaxed) {
+            // The server rolls back when the session is gone.
+            return;
+        }
         runtime.spawn(async move {
             let undone = rollback(loan.session()).await;
             clean_up(loan, undone).await;
@@ -227,42 +261,54 @@ impl Drop for PostgresTransaction {
     }
 }
 
-/// Begins as nobody but `sequor_app`, for a tenant, or for whom [`speak_for`] says later.
+/// Begins: for a tenant, as nobody but `sequor_app`; or as the bus, until [`speak_for`] says for whom.
 pub(crate) async fn begin(
     session: &mut Session,
     tenant: Option<TenantId>,
 ) -> Result<(), StoreError> {
-    let mut sql =
-        concat!(include_str!("sql/begin.sql"), include_str!("sql/take_role.sql")).to_owned();
+    let mut sql = include_str!("sql/begin.sql").to_owned();
     if let Some(tenant) = tenant {
+        sql.push_str(include_str!("sql/take_role.sql"));
         let take = include_str!("sql/take_tenant.sql");
         sql.push_str(&take.replace("{tenant}", &tenant.as_uuid().to_string()));
     }
     // Nothing in it comes from outside but a UUID, printed by us.
     let begin = AssertSqlSafe(sql).into_sql_str();
-    PgTransactionManager::begin(&mut session.postgres, Some(begin)).await.map_err(store_error)
+    let begun = PgTransactionManager::begin(&mut session.postgres, Some(begin));
+    answered(session.limit, begun).await.map_err(store_error)
 }
 
-/// From here on the transaction speaks for this tenant.
+/// From here on the transaction runs as user SQL does, and speaks for this tenant.
 pub(crate) async fn speak_for(session: &mut Session, tenant: TenantId) -> Result<(), StoreError> {
     let take = session.statement(include_str!("sql/speak_for.sql"));
     let take = take.bind(tenant.as_uuid().to_string());
     take.execute(&mut session.postgres).await.map_err(store_error)
 }
 
-/// Makes sure that user code has neither ended the transaction nor changed its tenant, and that no
-/// error was swallowed: the server would answer COMMIT with a ROLLBACK, and the driver with success.
-pub(crate) async fn check_open(session: &mut Session, tenant: TenantId) -> Result<(), StoreError> {
+/// Makes sure that user code has neither ended the transaction, nor undone what was written last, nor
+/// changed its role or tenant, and that no error was swallowed: the server would answer COMMIT with a
+/// ROLLBACK, and the driver with success.
+pub(crate) async fn check_open(
+    session: &mut Session,
+    tenant: TenantId,
+    written: Option<CommandId>,
+) -> Result<(), StoreError> {
     let check = session.statement(CHECK_OPEN).bind(tenant.as_uuid());
+    let check = check.bind(written.map(|command| command.0));
     check.execute(&mut session.postgres).await.map_err(store_error)
 }
 
 /// Behind a pooler: [`check_open`], and takes out of the session what user code may have left in it,
 /// while it is ours: after COMMIT it may be anybody's. What was put off until COMMIT runs before that,
 /// as from here on the transaction speaks for nobody.
-pub(crate) async fn leave_clean(session: &mut Session, tenant: TenantId) -> Result<(), StoreError> {
+pub(crate) async fn leave_clean(
+    session: &mut Session,
+    tenant: TenantId,
+    written: Option<CommandId>,
+) -> Result<(), StoreError> {
     let check = concat!(include_str!("sql/fire_triggers.sql"), include_str!("sql/check_open.sql"));
     let reset = session.statement(RESET_POOLED).after(check).bind(tenant.as_uuid());
+    let reset = reset.bind(written.map(|command| command.0));
     reset.execute(&mut session.postgres).await.map_err(store_error)
 }
 
@@ -272,7 +318,8 @@ pub(crate) async fn commit(session: &mut Session) -> Result<(), StoreError> {
     if PgTransactionManager::get_transaction_depth(&session.postgres) != 1 {
         return Err(corrupt("a savepoint was left open at commit; nothing was written"));
     }
-    PgTransactionManager::commit(&mut session.postgres).await.map_err(commit_error)
+    let committed = PgTransactionManager::commit(&mut session.postgres);
+    answered(session.limit, committed).await.map_err(commit_error)
 }
 
 /// Undoes it.
@@ -287,8 +334,8 @@ pub(crate) async fn rollback(session: &mut Session) -> Result<(), StoreError> {
         if depth == 0 {
             return Ok(());
         }
-        let undone = PgTransactionManager::rollback(&mut session.postgres).await;
-        undone.map_err(StoreError::unavailable)?;
+        let undone = PgTransactionManager::rollback(&mut session.postgres);
+        answered(session.limit, undone).await.map_err(StoreError::unavailable)?;
     }
 }
 
@@ -314,7 +361,8 @@ pub(crate) async fn clean(session: &mut Session) -> Result<(), StoreError> {
 }
 
 async fn reset(session: &mut Session, sql: &'static str) -> Result<(), StoreError> {
-    sqlx::raw_sql(sql).execute(&mut session.postgres).await.map(drop).map_err(store_error)
+    let done = sqlx::raw_sql(sql).execute(&mut session.postgres);
+    answered(session.limit, done).await.map(drop).map_err(store_error)
 }
 
 /// A macro, since `concat!` takes literals only.

@@ -32,6 +32,8 @@ pub(crate) struct Job {
     pub(crate) projections: Projections<PgConnection>,
     pub(crate) bytes: usize,
     pub(crate) ticket: Ticket,
+    /// Whether a writer has taken the ticket already, and gave the job back.
+    pub(crate) is_ours: bool,
     pub(crate) answer: oneshot::Sender<Result<Committed, StoreError>>,
     /// Its room in the queue; it goes with the job.
     pub(crate) _room: OwnedSemaphorePermit,
@@ -173,7 +175,7 @@ impl Writers {
         let mut shift = Shift::new(Arc::clone(&self));
         while let Some(jobs) = self.gather(&mut shift).await {
             self.counts.batch(jobs.len());
-            self.commit_together(jobs, &mut seat).await;
+            self.commit_together(jobs, &mut seat, &mut shift).await;
             seat.tidy_up().await;
             shift.put_down();
         }
@@ -204,66 +206,92 @@ impl Writers {
         }
     }
 
-    async fn commit_together(self: &Arc<Self>, jobs: Vec<Job>, seat: &mut Seat) {
+    async fn commit_together(self: &Arc<Self>, jobs: Vec<Job>, seat: &mut Seat, shift: &mut Shift) {
+        if let Err(error) = self.take_session(seat).await {
+            return self.answer_all(jobs, Err(error), shift);
+        }
         match self.commit_some(&jobs, seat).await {
             // Alone it may fare better: what failed may be a neighbour's.
-            Err(StoreError::Corrupt { .. } | StoreError::Invalid(_) | StoreError::Busy)
-                if jobs.len() > 1 =>
-            {
+            Err(error) if jobs.len() > 1 && !matches!(error, StoreError::Unknown) => {
                 for job in jobs {
                     self.counts.alone();
-                    let one = [job];
-                    let answers = self.commit_some(&one, seat).await;
-                    self.answer_all(one, answers);
+                    let one = vec![job];
+                    let judged = match self.take_session(seat).await {
+                        Ok(()) => self.commit_some(&one, seat).await,
+                        Err(error) => Err(error),
+                    };
+                    self.answer_all(one, judged, shift);
                 }
             }
-            answers => self.answer_all(jobs, answers),
+            judged => self.answer_all(jobs, judged, shift),
         }
     }
 
-    /// Answers those that are answered; who was blocked goes alone. What failed as a whole has
+    /// Answers those that are answered; who was blocked goes alone, and keeps its streams in hand
+    /// meanwhile; who had no turn waits for the next batch, at its place. What failed as a whole has
     /// failed for each.
     fn answer_all(
         self: &Arc<Self>,
-        jobs: impl IntoIterator<Item = Job>,
-        answers: Result<Answers, StoreError>,
+        jobs: Vec<Job>,
+        judged: Result<Vec<Judged>, StoreError>,
+        shift: &mut Shift,
     ) {
-        let answers = match answers {
-            Ok(answers) => answers,
+        let judged = match judged {
+            Ok(judged) => judged,
             Err(error) => {
                 jobs.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts));
                 return;
             }
         };
-        for (job, answer) in jobs.into_iter().zip(answers) {
-            match answer {
-                Some(answer) => job.answer(answer, &self.counts),
-                None => drop(tokio::spawn(Arc::clone(self).commit_alone(job))),
+        let mut again = Vec::new();
+        for (job, judged) in jobs.into_iter().zip(judged) {
+            match judged {
+                Judged::Untried => again.push(job),
+                Judged::Blocked => match shift.hand_over(&job) {
+                    // Behind one that went alone with the same stream: it keeps its place.
+                    None => again.push(job),
+                    Some(alone) => drop(tokio::spawn(Arc::clone(self).commit_alone(job, alone))),
+                },
+                judged @ (Judged::Fresh(_) | Judged::Known(_) | Judged::Refused(_)) => {
+                    let answer = judged.answer(&job.commit);
+                    job.answer(answer.unwrap_or(Err(StoreError::Busy)), &self.counts);
+                }
             }
+        }
+        let mut queue = self.queue();
+        for mut job in again.into_iter().rev() {
+            job.is_ours = true;
+            queue.waiting.push_front(job);
         }
     }
 
+    /// Makes sure that there is a session.
+    async fn take_session(&self, seat: &mut Seat) -> Result<(), StoreError> {
+        if seat.session.is_none() {
+            seat.session = Some(self.connect.connect(&[COMMIT, COMMIT_ONE]).await?);
+        }
+        Ok(())
+    }
+
     /// One transaction for some, on the writer's own session.
-    async fn commit_some(&self, jobs: &[Job], seat: &mut Seat) -> Result<Answers, StoreError> {
-        let mut session = match seat.session.take() {
-            Some(session) => session,
-            None => self.connect.connect(&[COMMIT, COMMIT_ONE]).await?,
-        };
+    async fn commit_some(&self, jobs: &[Job], seat: &mut Seat) -> Result<Vec<Judged>, StoreError> {
+        let session = seat.session.take();
+        let mut session = session.ok_or_else(|| StoreError::unavailable("there is no session"))?;
         let judged = commit_batch(jobs, self.bounds.wait, &mut session).await;
         self.counts.transaction();
         if !matches!(judged, Err(StoreError::Unavailable(_) | StoreError::Unknown)) {
             seat.session = Some(session);
         }
-        let answer = |(job, judged): (&Job, Judged)| judged.answer(&job.commit);
-        Ok(jobs.iter().zip(judged?).map(answer).collect())
+        judged
     }
 
     /// A commit that somebody else's lock is in the way of: it waits for it by itself, on a session
     /// of the pool.
-    async fn commit_alone(self: Arc<Self>, job: Job) {
+    async fn commit_alone(self: Arc<Self>, job: Job, alone: Shift) {
         self.counts.alone();
         let answer = self.wait_alone(&job).await;
         job.answer(answer, &self.counts);
+        drop(alone);
     }
 
     async fn wait_alone(&self, job: &Job) -> Result<Committed, StoreError> {
@@ -290,13 +318,18 @@ impl Writers {
     }
 }
 
-/// What became of each job; `None`: it was blocked.
-type Answers = Vec<Option<Result<Committed, StoreError>>>;
-
 /// Another writer joins when so many commits wait: below that, one shares more.
 const JOIN_AT: usize = 32;
 
 impl Queue {
+    /// Whether something waits that need not wait for what is in hand.
+    fn has_work(&self) -> bool {
+        let is_free = |job: &Job| {
+            !job.commit.streams.iter().any(|write| self.in_hand.contains(&write.stream))
+        };
+        self.waiting.iter().any(is_free)
+    }
+
     /// The next batch, in order: at most so many commits and bytes, no key twice, and no stream
     /// that another writer has in hand. What must wait keeps its place, and so does whatever
     /// touches the same streams behind it.
@@ -322,7 +355,7 @@ impl Queue {
             if must_wait || key.is_some_and(|key| !keys.insert(key)) {
                 held.extend(streams.cloned());
                 left.push_back(job);
-            } else if job.ticket.take() {
+            } else if job.is_ours || job.ticket.take() {
                 bytes += job.bytes;
                 jobs.push(job);
             }
@@ -344,24 +377,40 @@ impl Seat {
     }
 }
 
-/// A writer at work, with the streams that it has in hand. Should its task panic, it lets go of
-/// them, and its seat is there for the next one.
+/// A writer at work, or a commit that waits alone, with the streams that it has in hand. Should its
+/// task panic, it lets go of them, and a writer's seat is there for the next one.
 #[derive(Debug)]
 struct Shift {
     writers: Arc<Writers>,
     in_hand: Vec<StreamId>,
-    seat: Seat,
+    /// Of a writer.
+    seat: Option<Seat>,
 }
 
 impl Shift {
     fn new(writers: Arc<Writers>) -> Self {
-        Self { writers, in_hand: Vec::new(), seat: Seat::default() }
+        Self { writers, in_hand: Vec::new(), seat: Some(Seat::default()) }
     }
 
     fn take_in_hand(&mut self, jobs: &[Job], queue: &mut Queue) {
         let streams = jobs.iter().flat_map(|job| job.commit.streams.iter());
         self.in_hand = streams.map(|write| write.stream.clone()).collect();
+        self.in_hand.sort_unstable();
+        self.in_hand.dedup();
         queue.in_hand.extend(self.in_hand.iter().cloned());
+    }
+
+    /// Hands the streams of a commit over to a shift of its own, so that what comes behind it waits;
+    /// `None` where one of them was handed over before.
+    fn hand_over(&mut self, job: &Job) -> Option<Self> {
+        let is_its =
+            |stream: &StreamId| job.commit.streams.iter().any(|write| write.stream == *stream);
+        let count = self.in_hand.iter().filter(|stream| is_its(stream)).count();
+        if count < job.commit.streams.len() {
+            return None;
+        }
+        let in_hand = self.in_hand.extract_if(.., |stream| is_its(stream)).collect();
+        Some(Self { writers: Arc::clone(&self.writers), in_hand, seat: None })
     }
 
     fn put_down(&mut self) {
@@ -373,23 +422,28 @@ impl Shift {
 
     /// Ends it, with a seat whose session the next one may go on with.
     fn end(mut self, seat: Seat) {
-        self.seat = seat;
+        self.seat = Some(seat);
     }
 }
 
 impl Drop for Shift {
     fn drop(&mut self) {
         self.put_down();
-        let seat = std::mem::take(&mut self.seat);
+        let seat = self.seat.take();
         let mut queue = self.writers.queue();
-        // Something may have arrived since this writer has looked, and nobody else is at work.
-        let works_on = !queue.waiting.is_empty() && queue.working == 1;
-        if works_on && let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(Arc::clone(&self.writers).work(seat));
+        if let Some(seat) = seat {
+            queue.working -= 1;
+            queue.resting.push(seat);
+            self.writers.rest.notify_waiters();
+        }
+        // Something may wait for what was in hand, or have arrived since the writer has looked.
+        if queue.working > 0 || !queue.has_work() {
             return;
         }
-        queue.working -= 1;
-        queue.resting.push(seat);
-        self.writers.rest.notify_waiters();
+        let Ok(runtime) = Handle::try_current() else { return };
+        if let Some(seat) = queue.resting.pop() {
+            queue.working += 1;
+            runtime.spawn(Arc::clone(&self.writers).work(seat));
+        }
     }
 }

@@ -151,9 +151,7 @@ impl<S: Store> Repo<S> {
         match &mut self.ground {
             Ground::Speculative(_) => self.backing.store.history(request).await,
             Ground::Transaction(transaction) => {
-                if self.holds {
-                    transaction.hold(stream).await?;
-                }
+                self.past.note(stream);
                 transaction.history(request).await
             }
         }

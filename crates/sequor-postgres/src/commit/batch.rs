@@ -5,11 +5,10 @@
 
 use std::time::Duration;
 
-use futures_util::TryStreamExt;
 use sequor_core::ports::Committed;
 use sequor_core::{
-    Commit, Invalid, Name, Position, Projections, Record, StoreError, StoredEvent, StreamId,
-    TenantId,
+    CommandId, Commit, Invalid, Name, Position, Projections, Record, StoreError, StoredEvent,
+    StreamId, TenantId,
 };
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -38,6 +37,8 @@ pub(crate) enum Judged {
     Refused(StoreError),
     /// Somebody else held a lock for too long.
     Blocked,
+    /// There was no time to try, because others had to wait.
+    Untried,
 }
 
 impl Judged {
@@ -49,7 +50,7 @@ impl Judged {
             }
             Self::Known(record) => Some(Ok(Committed::Known(record))),
             Self::Refused(error) => Some(Err(error)),
-            Self::Blocked => None,
+            Self::Blocked | Self::Untried => None,
         }
     }
 }
@@ -61,6 +62,8 @@ pub(crate) struct Call {
     pub(crate) wait: Duration,
     /// For whom the transaction of a handler speaks.
     pub(crate) speaks_for: Option<TenantId>,
+    /// What that transaction has written last.
+    pub(crate) written: Option<CommandId>,
     /// Whether the keys were claimed before, in the same transaction.
     pub(crate) is_claimed: bool,
 }
@@ -74,7 +77,7 @@ pub(crate) async fn commit_batch(
     wait: Duration,
     session: &mut Session,
 ) -> Result<Vec<Judged>, StoreError> {
-    let call = Call { wait, speaks_for: None, is_claimed: false };
+    let call = Call { wait, speaks_for: None, written: None, is_claimed: false };
     let commits: Vec<(&Commit, PartitionLock)> =
         jobs.iter().map(|job| (&job.commit, job.lock)).collect();
     if jobs.iter().all(|job| job.projections.0.is_empty()) {
@@ -119,6 +122,7 @@ async fn project_all(
     session: &mut Session,
 ) -> Result<Vec<Judged>, StoreError> {
     let all = call_commit(commits, call, session).await.map_err(Failure::within_transaction)?;
+    let written = commits.last().map(|(commit, _)| commit.meta.command_id);
     let mut spoke_for = None;
     for (job, judged) in jobs.iter().zip(&all) {
         let Judged::Fresh(positions) = judged else { continue };
@@ -129,13 +133,13 @@ async fn project_all(
         transaction::speak_for(session, tenant).await?;
         session.was_shared = true;
         project_one(&job.commit, positions, &job.projections, &mut session.postgres).await?;
-        transaction::check_open(session, tenant).await?;
+        transaction::check_open(session, tenant, written).await?;
         spoke_for = Some(tenant);
     }
     if let Some(tenant) = spoke_for
         && session.protocol == Protocol::Simple
     {
-        transaction::leave_clean(session, tenant).await?;
+        transaction::leave_clean(session, tenant, written).await?;
     }
     Ok(all)
 }
@@ -217,10 +221,11 @@ pub(crate) async fn call_commit(
         .statement(COMMIT)
         .bind(i32::try_from(call.wait.as_millis()).unwrap_or(i32::MAX))
         .bind(call.speaks_for.map(|tenant| *tenant.as_uuid()))
+        .bind(call.written.map(|command| command.0))
         .bind(call.is_claimed);
     let mut all: Vec<Judged> = commits.iter().map(|_| Judged::Blocked).collect();
-    let mut found = rows.bind(statement).fetch(&mut session.postgres);
-    while let Some(row) = found.try_next().await.map_err(Failure::Statement)? {
+    let found = rows.bind(statement).fetch_all(&mut session.postgres).await;
+    for row in found.map_err(Failure::Statement)? {
         let place = row::place(&row).map_err(Failure::Answer)?;
         let (Some(slot), Some((commit, _))) = (all.get_mut(place), commits.get(place)) else {
             return Err(Failure::Answer(corrupt("a verdict for a command that was not sent")));
@@ -240,6 +245,7 @@ pub(crate) fn judged(
         Verdict::Fresh(positions) => Judged::Fresh(positions),
         Verdict::Known(record) => Judged::Known(*record),
         Verdict::Blocked => Judged::Blocked,
+        Verdict::Untried => Judged::Untried,
         Verdict::Moved { stream, actual } => {
             let stream = streams.get(stream).copied();
             let write = commit.streams.iter().find(|write| Some(&write.stream) == stream);

@@ -53,8 +53,10 @@ pub(crate) async fn call_commit_one(
         .bind(Vec::from_iter(events.clone().map(|event| event.name.name)))
         .bind(Vec::from_iter(events.clone().map(|event| row::schema(event.name.schema_version))))
         .bind(Vec::from_iter(events.map(|event| event.payload.as_str())));
-    match statement.fetch_one(&mut session.postgres).await {
-        Ok(row) => {
+    match statement.fetch_optional(&mut session.postgres).await {
+        // Its key was known, and was archived before it could be read.
+        Ok(None) => Ok(None),
+        Ok(Some(row)) => {
             let judged = judged(&row, commit, &[&write.stream]);
             Ok(Some(judged.unwrap_or_else(Judged::Refused)))
         }
