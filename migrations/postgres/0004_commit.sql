@@ -228,7 +228,7 @@ BEGIN
             WHILE next_change <= changes AND u_command[next_change] = i LOOP
                 next_change := next_change + 1;
             END LOOP;
-            IF verdicts[i] = 0 AND true = ANY (is_held[first_event:next_change - 1]) THEN
+            IF verdicts[i] = 0 AND true = ANY (is_held[first_change:next_change - 1]) THEN
                 verdicts[i] := 4;
             ELSIF verdicts[i] = 0 THEN
                 refusals[i] := sequor.change_values(

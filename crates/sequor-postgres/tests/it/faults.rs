@@ -6,23 +6,14 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use sequor_core::ports::{CommitCommand, Committed, Transact, Transaction};
 use sequor_core::{InlineProjection, ProjectionError, Projections, StoreError, StoredEvent};
-use sequor_postgres::{PostgresSettings, PostgresStore};
-use sequor_testserver::{Database, Proxy, server};
+use sequor_postgres::PostgresStore;
 use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinSet;
 
 use crate::support::{
-    BUS, checked, commit, count, deposit, draft, fresh, installed, key, keyed, not_tried, open,
+    checked, commit, count, deposit, draft, fresh, installed, key, keyed, not_tried, open, proxied,
     record, settings, tenant, with_key,
 };
-
-/// A store behind a proxy.
-async fn proxied(database: &Database) -> (Proxy, PostgresStore) {
-    let proxy = Proxy::start(&server::url()).unwrap();
-    let through = database.role(BUS).host("127.0.0.1").port(proxy.port());
-    let store = PostgresStore::open(PostgresSettings::new(through)).await.unwrap();
-    (proxy, store)
-}
 
 #[tokio::test]
 async fn a_lost_answer_is_unknown_and_the_key_tells() {

@@ -11,6 +11,7 @@ mod support;
 mod conformance;
 
 mod faults;
+mod hostile;
 mod marks;
 mod neighbours;
 mod opening;

@@ -12,7 +12,7 @@ use sequor_core::{
     TenantId, Timestamp, Version,
 };
 use sequor_postgres::{PostgresSettings, PostgresStore, install};
-use sequor_testserver::Database;
+use sequor_testserver::{Database, Proxy, server};
 use sqlx::{ConnectOptions, PgConnection};
 use uuid::Uuid;
 
@@ -149,4 +149,23 @@ pub(crate) fn draft(tenant: TenantId, id: &str, expected: u64) -> CommitDraft {
         )],
         payload,
     }
+}
+
+/// A store behind a proxy.
+pub(crate) async fn proxied(database: &Database) -> (Proxy, PostgresStore) {
+    let proxy = Proxy::start(&server::url()).unwrap();
+    let through = database.role(BUS).host("127.0.0.1").port(proxy.port());
+    let store = PostgresStore::open(PostgresSettings::new(through)).await.unwrap();
+    (proxy, store)
+}
+
+/// A session as handlers and projections have it, for a tenant.
+pub(crate) async fn user_session(database: &Database, tenant: TenantId) -> PgConnection {
+    let mut session = session_as(database, BUS).await;
+    let begin = format!(
+        "BEGIN; SET LOCAL ROLE sequor_app; SET LOCAL sequor.tenant = '{}'",
+        tenant.as_uuid()
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(begin)).execute(&mut session).await.unwrap();
+    session
 }

@@ -2,14 +2,14 @@
 //! a changed setting can and cannot reach.
 
 use sequor_core::ports::{Transact, Transaction};
-use sequor_core::{Projections, StoreError, TenantId};
+use sequor_core::{Projections, StoreError};
 use sequor_postgres::PostgresStore;
 use sequor_testserver::Database;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::support::{
     BUS, checked, commit, draft, events, fresh, installed, open, record, session_as, settings,
-    tenant, with_key,
+    tenant, user_session, with_key,
 };
 
 const TABLES: [&str; 5] = ["commands", "events", "streams", "idempotency_keys", "unique_keys"];
@@ -33,17 +33,6 @@ async fn two_tenants() -> Database {
         fresh(commit(&store, checked(with_key(one, "k"))).await);
     }
     database
-}
-
-/// A session as handlers and projections have it, for a tenant.
-async fn user_session(database: &Database, tenant: TenantId) -> PgConnection {
-    let mut session = session_as(database, BUS).await;
-    let begin = format!(
-        "BEGIN; SET LOCAL ROLE sequor_app; SET LOCAL sequor.tenant = '{}'",
-        tenant.as_uuid()
-    );
-    try_sql(&mut session, &begin).await.unwrap();
-    session
 }
 
 async fn count(session: &mut PgConnection, sql: String) -> i64 {
