@@ -81,6 +81,9 @@ impl<S: Store> Alone<'_, S> {
                 return Err(Halt::Known(Box::new(record)));
             }
         }
+        if tries.conflicts >= OPTIMISTIC_TRIES {
+            past.note(&stream);
+        }
         let turn = dispatch.backing.lanes.enter(stream).await;
         if tries.conflicts >= OPTIMISTIC_TRIES {
             return self.in_turn(envelope, turn, past).await;

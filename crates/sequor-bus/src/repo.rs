@@ -73,7 +73,7 @@ impl<S: Store> Repo<S> {
         Ok(Self::on(backing, envelope.command_meta()?, ground))
     }
 
-    /// A unit of work with an open transaction. After a conflict it holds what was
+    /// A unit of work with an open transaction. After a try that failed it holds what was
     /// loaded before.
     pub(crate) async fn open(
         backing: &Arc<Backing<S>>,

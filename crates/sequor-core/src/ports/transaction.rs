@@ -53,7 +53,8 @@ pub trait Transaction: Send + 'static {
     ) -> Result<Option<Record>, StoreError>;
 
     /// Keeps everybody else from writing a stream until this transaction ends, so that what is read
-    /// of it next stays true. Asked for after a conflict; a store with one writer has nothing to do.
+    /// of it next stays true. Asked for in the order of streams, after a try
+    /// that failed; a store with one writer has nothing to do.
     ///
     /// # Errors
     /// [`StoreError::Busy`] when somebody else held it for too long, [`StoreError::Unavailable`].
