@@ -11,6 +11,7 @@ use sqlx::PgConnection;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
+use crate::project::counted;
 use crate::store::PostgresStore;
 use crate::writer::{Job, Ticket};
 
@@ -31,7 +32,7 @@ impl CommitCommand for PostgresStore {
             lock: self.partitions().lock_of(commit.meta.tenant),
             bytes: bytes_of(&commit),
             commit,
-            projections: projections.clone(),
+            projections: counted(projections, self.deadlocks()),
             ticket: ticket.clone(),
             is_ours: false,
             answer,

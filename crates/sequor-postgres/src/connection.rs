@@ -1,13 +1,15 @@
 //! One session, with the settings that sequor works at.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sequor_core::StoreError;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection as _, Executor as _, PgConnection, SqlSafeStr as _};
 
-use crate::error::store_error;
+use crate::error::{is_deadlock, store_error};
 use crate::settings::PostgresSettings;
 use crate::statement::{Protocol, Statement, answered};
 
@@ -20,6 +22,23 @@ pub(crate) struct Session {
     pub(crate) limit: Duration,
     /// Whether user code has had it since it was cleaned.
     pub(crate) was_shared: bool,
+    /// Counts them, for all sessions of the store.
+    pub(crate) deadlocks: Deadlocks,
+}
+
+/// How often the server has ended a statement so that others could go on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Deadlocks(Arc<AtomicU64>);
+
+impl Deadlocks {
+    /// Counts an error, if it is one of those.
+    pub(crate) fn note(&self, error: &sqlx::Error) {
+        self.0.fetch_add(u64::from(is_deadlock(error)), Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// How sessions are made.
@@ -31,6 +50,7 @@ pub(crate) struct Connect {
     wait: Duration,
     /// How long an answer is waited for.
     limit: Duration,
+    deadlocks: Deadlocks,
 }
 
 /// How much longer than the server's own limit an answer is waited for.
@@ -44,7 +64,7 @@ impl Connect {
         };
         let options = server.application_name("sequor").disable_statement_logging();
         let (wait, limit) = (settings.wait_max, settings.statement_time_max + GRACE);
-        Self { options, protocol, wait, limit }
+        Self { options, protocol, wait, limit, deadlocks: Deadlocks::default() }
     }
 
     /// Opens a session, and prepares what it will be asked for, so that the first call is as short
@@ -60,8 +80,13 @@ impl Connect {
             Ok(postgres)
         };
         let postgres = answered(self.wait, connecting).await.map_err(store_error)?;
-        let (protocol, limit) = (self.protocol, self.limit);
-        Ok(Session { postgres, protocol, limit, was_shared: false })
+        let (protocol, limit, deadlocks) = (self.protocol, self.limit, self.deadlocks.clone());
+        Ok(Session { postgres, protocol, limit, was_shared: false, deadlocks })
+    }
+
+    /// What its sessions count.
+    pub(crate) fn deadlocks(&self) -> &Deadlocks {
+        &self.deadlocks
     }
 
     /// Whom the server will see.
@@ -74,6 +99,12 @@ impl Session {
     /// A statement as this session sends it.
     pub(crate) fn statement<'q>(&self, sql: &'static str) -> Statement<'q> {
         Statement::new(sql, self.protocol, self.limit)
+    }
+
+    /// What a failed statement means among statements of users: deadlocks are counted.
+    pub(crate) fn failed(&self, error: sqlx::Error) -> StoreError {
+        self.deadlocks.note(&error);
+        store_error(error)
     }
 
     /// Says goodbye. A session that is only dropped is noticed by the server a little later.

@@ -171,6 +171,12 @@ pub(crate) fn is_blocked(error: &sqlx::Error) -> bool {
     state(error).is_some_and(|state| state == "55P03")
 }
 
+/// Whether the server has ended a statement so that others could go on, in a deadlock or at a stricter
+/// level than ours.
+pub(crate) fn is_deadlock(error: &sqlx::Error) -> bool {
+    state(error).is_some_and(|state| matches!(state.as_str(), "40001" | "40P01"))
+}
+
 /// Whether the short call for one command has met an archived key, and leaves the command to the
 /// call for batches.
 pub(crate) fn is_archived(error: &sqlx::Error) -> bool {

@@ -129,9 +129,10 @@ pub(crate) async fn open(settings: PostgresSettings) -> Result<StoreParts, OpenE
     let pool = Pool::new(connect.clone(), prepare, settings.connections_max, settings.wait_max);
     pool.adopt(first);
     let log_readers = LogReaders::new(connect.clone(), settings.log_readers_max);
+    let deadlocks = connect.deadlocks().clone();
     let writers = Writers::new(connect, Arc::clone(&pool), &settings);
     let SelfCheck { epoch, .. } = check;
-    Ok(StoreParts { pool, writers, log_readers, epoch, partitions })
+    Ok(StoreParts { pool, writers, log_readers, deadlocks, epoch, partitions })
 }
 
 /// Reads what the database says about itself, and refuses what commands would fail on later.

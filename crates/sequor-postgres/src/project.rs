@@ -1,13 +1,16 @@
 //! Inline projections, run so that a panic in one becomes an error of the command.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::FutureExt;
-use sequor_core::{Projections, StoreError, StoredEvent};
+use sequor_core::{InlineProjection, ProjectionError, Projections, StoreError, StoredEvent};
 use sqlx::PgConnection;
 use tokio::time::timeout;
 
+use crate::connection::Deadlocks;
 use crate::error::{corrupt, projection_error};
 
 /// How long a projection may take for one event: everybody who writes waits for it.
@@ -36,4 +39,40 @@ pub(crate) async fn project(
         }
     }
     Ok(())
+}
+
+/// Projections whose deadlocks are counted.
+pub(crate) fn counted(
+    projections: &Projections<PgConnection>,
+    deadlocks: &Deadlocks,
+) -> Projections<PgConnection> {
+    let count = |projection: &Arc<_>| {
+        let (projection, deadlocks) = (Arc::clone(projection), deadlocks.clone());
+        Arc::new(Counted { projection, deadlocks }) as _
+    };
+    Projections(projections.0.iter().map(count).collect())
+}
+
+struct Counted {
+    projection: Arc<dyn InlineProjection<PgConnection>>,
+    deadlocks: Deadlocks,
+}
+
+#[async_trait]
+impl InlineProjection<PgConnection> for Counted {
+    fn name(&self) -> &str {
+        self.projection.name()
+    }
+
+    async fn project(
+        &self,
+        event: &StoredEvent,
+        connection: &mut PgConnection,
+    ) -> Result<(), ProjectionError> {
+        let projected = self.projection.project(event, connection).await;
+        if let Some(error) = projected.as_ref().err().and_then(|error| error.downcast_ref()) {
+            self.deadlocks.note(error);
+        }
+        projected
+    }
 }

@@ -8,8 +8,8 @@ use sequor_core::ports::Store;
 use sequor_core::{Epoch, Partition, StoreError, TenantId};
 use sqlx::AssertSqlSafe;
 
-use crate::connection::Session;
-use crate::error::{OpenError, store_error};
+use crate::connection::{Deadlocks, Session};
+use crate::error::OpenError;
 use crate::log::LogReaders;
 use crate::open;
 use crate::partitions::Partitions;
@@ -53,6 +53,7 @@ pub(crate) struct StoreParts {
     pub(crate) pool: Arc<Pool>,
     pub(crate) writers: Arc<Writers>,
     pub(crate) log_readers: LogReaders,
+    pub(crate) deadlocks: Deadlocks,
     pub(crate) epoch: Epoch,
     pub(crate) partitions: Partitions,
 }
@@ -115,6 +116,7 @@ impl PostgresStore {
             batched_commits: read(&counts.batched_commits),
             transactions: read(&counts.transactions),
             alone: read(&counts.alone),
+            deadlocks: self.deadlocks().count(),
         }
     }
 
@@ -128,6 +130,10 @@ impl PostgresStore {
 
     pub(crate) fn log_readers(&self) -> &LogReaders {
         &self.shared.parts.log_readers
+    }
+
+    pub(crate) fn deadlocks(&self) -> &Deadlocks {
+        &self.shared.parts.deadlocks
     }
 
     pub(crate) fn partitions(&self) -> &Partitions {
@@ -154,7 +160,8 @@ async fn run_alone(session: &mut Session, sql: &'static str) -> Result<(), Store
         Protocol::Prepared => sqlx::raw_sql(sql),
         Protocol::Simple => sqlx::raw_sql(AssertSqlSafe(format!("{sql}\n;{RESET_POOLED}"))),
     };
-    sql.execute(&mut session.postgres).await.map(drop).map_err(store_error)
+    let done = sql.execute(&mut session.postgres).await.map(drop);
+    done.map_err(|error| session.failed(error))
 }
 
 impl Store for PostgresStore {
@@ -183,6 +190,10 @@ pub struct Stats {
     pub transactions: u64,
     /// Commits that went alone, because something in their batch failed or a lock was in the way.
     pub alone: u64,
+    /// Deadlocks and serialization failures of what handlers and projections do: the server has ended
+    /// a statement of theirs, and their command is tried again. Own rows that are written in one order
+    /// everywhere cause none.
+    pub deadlocks: u64,
 }
 
 /// The counters behind [`Stats`].

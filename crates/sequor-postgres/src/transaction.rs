@@ -22,6 +22,7 @@ use crate::error::{commit_error, corrupt, is_damaged, store_error, user_error};
 use crate::history::read_history;
 use crate::partitions::PartitionLock;
 use crate::pool::Loan;
+use crate::project::counted;
 use crate::row;
 use crate::statement::{Protocol, answered};
 use crate::store::PostgresStore;
@@ -112,6 +113,9 @@ impl PostgresTransaction {
         let call = Call { wait, speaks_for, written: self.written, is_claimed };
         let commits = [(commit, self.lock)];
         let judged = call_commit(&commits, call, self.session()?).await;
+        if let Err(Failure::Statement(error)) = &judged {
+            self.store.deadlocks().note(error);
+        }
         let judged = judged.map_err(Failure::within_transaction)?.into_iter().next();
         let positions = match judged {
             Some(Judged::Fresh(positions)) => positions,
@@ -123,9 +127,10 @@ impl PostgresTransaction {
         };
         self.written = Some(commit.meta.command_id);
         self.is_sure = projections.0.is_empty();
+        let projections = counted(projections, self.store.deadlocks());
         let session = self.session()?;
         session.was_shared |= !projections.0.is_empty();
-        project_one(commit, &positions, projections, &mut session.postgres).await?;
+        project_one(commit, &positions, &projections, &mut session.postgres).await?;
         Ok(commit.record(positions.last().copied()))
     }
 
@@ -136,7 +141,8 @@ impl PostgresTransaction {
             let session = self.session()?;
             let unclaim = session.statement(include_str!("sql/unclaim.sql"));
             let unclaim = unclaim.bind(tenant.as_uuid()).bind(key.as_str());
-            unclaim.execute(&mut session.postgres).await.map_err(store_error)?;
+            let done = unclaim.execute(&mut session.postgres).await;
+            done.map_err(|error| session.failed(error))?;
         }
         let (is_sure, written) = (self.is_sure, self.written);
         let session = self.session()?;
@@ -164,7 +170,8 @@ impl Transaction for PostgresTransaction {
         let wait = i32::try_from(self.store.lock_wait_max().as_millis()).unwrap_or(i32::MAX);
         let session = self.session()?;
         let claim = session.statement(CLAIM).bind(wait).bind(tenant.as_uuid()).bind(key.as_str());
-        let row = claim.fetch_optional(&mut session.postgres).await.map_err(store_error);
+        let row = claim.fetch_optional(&mut session.postgres).await;
+        let row = row.map_err(|error| session.failed(error));
         match self.noted(row)? {
             Some(row) => row::record(&row, tenant).map(Some),
             None => {
@@ -189,7 +196,8 @@ impl Transaction for PostgresTransaction {
             .bind(*stream.tenant.as_uuid())
             .bind(stream.aggregate.as_str())
             .bind(stream.id.as_str());
-        let held = hold.execute(&mut session.postgres).await.map_err(store_error);
+        let held = hold.execute(&mut session.postgres).await;
+        let held = held.map_err(|error| session.failed(error));
         self.noted(held)
     }
 
@@ -209,6 +217,9 @@ impl Transaction for PostgresTransaction {
 
     fn own_rows_failed(&self, error: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
         self.is_damaged.fetch_or(is_damaged(&*error), Ordering::Relaxed);
+        if let Some(error) = error.downcast_ref() {
+            self.store.deadlocks().note(error);
+        }
         user_error("a handler's own rows", error)
     }
 
@@ -309,7 +320,8 @@ pub(crate) async fn leave_clean(
     let check = concat!(include_str!("sql/fire_triggers.sql"), include_str!("sql/check_open.sql"));
     let reset = session.statement(RESET_POOLED).after(check).bind(tenant.as_uuid());
     let reset = reset.bind(written.map(|command| command.0));
-    reset.execute(&mut session.postgres).await.map_err(store_error)
+    let done = reset.execute(&mut session.postgres).await;
+    done.map_err(|error| session.failed(error))
 }
 
 /// Makes it true. Invariant: the statement before was ours and has succeeded, so the server does
@@ -319,7 +331,10 @@ pub(crate) async fn commit(session: &mut Session) -> Result<(), StoreError> {
         return Err(corrupt("a savepoint was left open at commit; nothing was written"));
     }
     let committed = PgTransactionManager::commit(&mut session.postgres);
-    answered(session.limit, committed).await.map_err(commit_error)
+    answered(session.limit, committed).await.map_err(|error| {
+        session.deadlocks.note(&error);
+        commit_error(error)
+    })
 }
 
 /// Undoes it.

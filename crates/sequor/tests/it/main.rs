@@ -41,6 +41,8 @@ mod builder;
 mod cancellation;
 mod conflicts;
 mod connections;
+#[cfg(feature = "postgres")]
+mod deadlocks;
 mod duplicates;
 #[cfg(feature = "postgres")]
 mod expired;
