@@ -137,7 +137,8 @@ END
 $$;
 
 -- Drops a month that is over and holds just what was exported. Afterwards a retry under one of its
--- keys runs again.
+-- keys runs again. Else it is kept: SQ004 when it is not over, SQ006 when it is not there, SQ007 when
+-- it holds something else.
 CREATE FUNCTION sequor.drop_archive_month(wanted text, exported_keys bigint, exported_digest bigint)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
@@ -149,20 +150,22 @@ DECLARE
     found_keys bigint;
     found_digest bigint;
 BEGIN
-    IF wanted !~ '^[0-9]{4}-[0-9]{2}$'
-        OR wanted >= to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM')
-    THEN
+    IF wanted !~ '^[0-9]{4}-[0-9]{2}$' THEN
+        RAISE EXCEPTION 'a month looks like 2026-11' USING ERRCODE = 'SQ006';
+    END IF;
+    IF wanted >= to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM') THEN
         RAISE EXCEPTION 'only a month that is over is dropped' USING ERRCODE = 'SQ004';
     END IF;
-    IF to_regclass(format('sequor.%I', name)) IS NULL THEN
-        RAISE EXCEPTION 'no such month is archived' USING ERRCODE = 'SQ004';
-    END IF;
-    EXECUTE format('LOCK TABLE sequor.%I IN EXCLUSIVE MODE', name);
+    BEGIN
+        EXECUTE format('LOCK TABLE sequor.%I IN EXCLUSIVE MODE', name);
+    EXCEPTION WHEN undefined_table THEN
+        RAISE EXCEPTION 'no such month is archived' USING ERRCODE = 'SQ006';
+    END;
     EXECUTE format(
         'SELECT count(*), bit_xor(hashtextextended(archive::text, 0)) FROM sequor.%I AS archive', name
     ) INTO found_keys, found_digest;
     IF found_keys <> exported_keys OR found_digest IS DISTINCT FROM exported_digest THEN
-        RAISE EXCEPTION 'the month holds something else than was exported' USING ERRCODE = 'SQ004';
+        RAISE EXCEPTION 'the month holds something else than was exported' USING ERRCODE = 'SQ007';
     END IF;
     -- Everybody who comes queues up behind this; so it waits for a moment only, and is tried again.
     PERFORM set_config('lock_timeout', '50', true);

@@ -3,6 +3,7 @@
 use sequor_core::{Invalid, ProjectionError, StoreError};
 use sqlx::migrate::MigrateError;
 
+use crate::retention::MonthDrop;
 use crate::settings::SettingsError;
 
 /// Why a store could not be installed or opened.
@@ -47,6 +48,14 @@ pub enum OpenError {
         /// Which role.
         role: String,
     },
+    /// The database was restored on a server where sequor's roles were not there yet: roles belong to
+    /// a server, and what a dump says of them was lost.
+    #[error(
+        "the database was restored before the roles sequor_app and sequor_system were there, and has \
+         lost its walls and rights; see that both are there (CREATE ROLE sequor_app; CREATE ROLE \
+         sequor_system), and restore it anew"
+    )]
+    RestoredWithoutRoles,
     /// Behind a pooler, the role's transactions run at another level than sequor works at.
     #[error(
         "role `{role}` works at {found}; run: ALTER ROLE \"{role}\" SET \
@@ -181,6 +190,16 @@ pub(crate) fn is_deadlock(error: &sqlx::Error) -> bool {
 /// call for batches.
 pub(crate) fn is_archived(error: &sqlx::Error) -> bool {
     state(error).is_some_and(|state| state == "SQ005")
+}
+
+/// Why a month of the archive was not dropped, where it was refused.
+pub(crate) fn kept_month(error: &sqlx::Error) -> Option<MonthDrop> {
+    match state(error)?.as_str() {
+        "SQ004" => Some(MonthDrop::NotOver),
+        "SQ006" => Some(MonthDrop::Missing),
+        "SQ007" => Some(MonthDrop::Changed),
+        _ => None,
+    }
 }
 
 /// What a projection's error means.

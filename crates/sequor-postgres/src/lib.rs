@@ -33,7 +33,7 @@ mod row;
 
 pub use error::OpenError;
 pub use open::install;
-pub use retention::{ArchiveMonth, Exported, ReaperSettings};
+pub use retention::{ArchiveMonth, Exported, MonthDrop, ReaperSettings};
 pub use settings::{PostgresSettings, SettingsError};
 pub use store::{PostgresStore, Stats};
 pub use transaction::PostgresTransaction;

@@ -122,6 +122,7 @@ pub(crate) async fn open(settings: PostgresSettings) -> Result<StoreParts, OpenE
     let prepare = &[HISTORY, CLAIM, COMMIT, COMMIT_ONE];
     let mut first = connect.connect(&[]).await?;
     let check = self_check(&mut first, &connect).await?;
+    check_walls(&mut first).await?;
     if settings.pooled {
         check_isolation(&mut first, &connect).await?;
     }
@@ -146,6 +147,7 @@ async fn self_check(session: &mut Session, connect: &Connect) -> Result<SelfChec
             return Err(OpenError::NotInstalled { found: 0, needed });
         }
         Err(error) if is_not_granted(&error) => {
+            check_walls(session).await?;
             return Err(OpenError::NotGranted { role: connect.role() });
         }
         Err(error) => return Err(store_error(error).into()),
@@ -165,6 +167,13 @@ async fn self_check(session: &mut Session, connect: &Connect) -> Result<SelfChec
         return Err(OpenError::PositionsBehind { next, highest });
     }
     Ok(check)
+}
+
+/// Refuses a database that a restore has left without walls.
+async fn check_walls(session: &mut Session) -> Result<(), OpenError> {
+    let check = session.statement(include_str!("sql/check_walls.sql"));
+    let row = check.fetch_optional(&mut session.postgres).await.map_err(store_error)?;
+    row.map(drop).ok_or(OpenError::RestoredWithoutRoles)
 }
 
 /// Refuses what every commit would be refused for. A pooler passes on no settings of ours, so they

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::connection::Session;
-use crate::error::store_error;
+use crate::error::{kept_month, store_error};
 use crate::row;
 use crate::store::PostgresStore;
 
@@ -49,6 +49,21 @@ pub struct Exported {
     pub month: ArchiveMonth,
     /// SHA-256 of the lines before the last one, in hexadecimal; the last line holds it too.
     pub sha256: String,
+}
+
+/// What became of a month that was to be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a month that was not dropped is still there"]
+#[non_exhaustive]
+pub enum MonthDrop {
+    /// It is gone.
+    Dropped,
+    /// It is not over, by the database's clock, and stays: drop it when it is.
+    NotOver,
+    /// It holds something else than was exported, and stays: export it again.
+    Changed,
+    /// There is none, for it was dropped before.
+    Missing,
 }
 
 /// A line of an export.
@@ -131,12 +146,16 @@ impl PostgresStore {
         exported
     }
 
-    /// Drops a month that was exported, if it is over and still holds just that. Afterwards a retry
-    /// under one of its keys runs again.
+    /// Drops a month that was exported, if it is over and still holds just that; else says why it
+    /// stays. Afterwards a retry under one of its keys runs again.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when the month is not over, or holds something else.
-    pub async fn drop_archive_month(&self, exported: &Exported) -> Result<(), StoreError> {
+    /// [`StoreError::Busy`] when somebody looks into it at the moment, [`StoreError::Unavailable`];
+    /// it stays then.
+    ///
+    /// # Cancellation
+    /// It is dropped whole, or stays whole.
+    pub async fn drop_archive_month(&self, exported: &Exported) -> Result<MonthDrop, StoreError> {
         let mut loan = self.pool().lend().await?;
         let dropped = drop_month(loan.session(), &exported.month).await;
         loan.give_back(&dropped);
@@ -202,11 +221,14 @@ async fn read_page(
     rows.map_err(store_error)?.iter().map(row::archived_key).collect()
 }
 
-async fn drop_month(session: &mut Session, month: &ArchiveMonth) -> Result<(), StoreError> {
+async fn drop_month(session: &mut Session, month: &ArchiveMonth) -> Result<MonthDrop, StoreError> {
     let drop = session
         .statement(include_str!("sql/drop_archive_month.sql"))
         .bind(&month.month)
         .bind(i64::try_from(month.keys).unwrap_or(i64::MAX))
         .bind(month.digest);
-    drop.execute(&mut session.postgres).await.map_err(store_error)
+    match drop.execute(&mut session.postgres).await {
+        Ok(()) => Ok(MonthDrop::Dropped),
+        Err(error) => kept_month(&error).ok_or_else(|| store_error(error)),
+    }
 }

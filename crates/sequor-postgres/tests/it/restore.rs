@@ -173,6 +173,45 @@ async fn a_renewed_epoch_is_shown_from_the_next_open_on() {
     assert_eq!(before.partition(tenant(1)), after.partition(tenant(1)));
 }
 
+/// As a restore does by default: it goes on after errors.
+fn restore_carelessly(servers: &Servers, dump: &[u8], url: &str) {
+    let mut psql = Command::new(servers.lost.binaries().program("psql"));
+    psql.args(["--quiet", "--no-psqlrc", "-d", url]);
+    let psql = psql.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut psql = psql.spawn().unwrap();
+    psql.stdin.take().unwrap().write_all(dump).unwrap();
+    assert!(psql.wait().unwrap().success());
+}
+
+/// Roles belong to a server: on one without them, a restore loses what the dump says of them.
+#[tokio::test]
+async fn a_database_that_was_restored_before_its_roles_is_refused() {
+    let Some(servers) = &*SERVERS else { return };
+    let (lost, bare) = (lost(servers).await, Cluster::start().unwrap());
+    let dump = run(servers, "pg_dump", &["-d", &servers.lost.url(lost.name())], &[]);
+    let restored = Database::on(&bare.url("postgres")).await;
+    restored.make_role(BUS, "pg_read_all_settings").await;
+    restore_carelessly(servers, &dump, &bare.url(restored.name()));
+    let refuses = async |what: &str| {
+        for settings in [settings(&restored), PostgresSettings::new(restored.owner())] {
+            let refused = PostgresStore::open(settings).await.unwrap_err();
+            assert!(matches!(refused, OpenError::RestoredWithoutRoles), "{what}: {refused}");
+            assert!(refused.to_string().contains("restore it anew"), "{what}: {refused}");
+        }
+    };
+    refuses("without roles").await;
+    restored.run("CREATE ROLE sequor_app; CREATE ROLE sequor_system").await;
+    refuses("they came too late").await;
+    restored.make_role(BUS, "sequor_app, sequor_system").await;
+    refuses("they were granted").await;
+    // Tables that were granted by hand have no walls yet.
+    restored.run("GRANT USAGE ON SCHEMA sequor TO sequor_app, sequor_system").await;
+    refuses("rights came back").await;
+    let anew = Database::on(&bare.url("postgres")).await;
+    psql(servers, &bare.url(anew.name()), &dump);
+    fresh(commit(&open(&anew).await, deposit("a", 5)).await);
+}
+
 /// What opening refuses with, and what it says to run.
 async fn repair(restored: &Database) -> String {
     let refused = PostgresStore::open(settings(restored)).await.unwrap_err();
