@@ -13,18 +13,22 @@ mod places {
     pub(super) const TIMES: [usize; 4] = [11, 12, 13, 14];
 }
 
-/// What this process and a server with its children have used so far; nothing where `/proc` is not
-/// there.
-pub(crate) fn used(server: u32) -> Duration {
+/// What this process has used so far, with a server and its children if there is one; nothing where
+/// `/proc` is not there.
+pub(crate) fn used(server: Option<u32>) -> Duration {
     let ours = stat("self").map_or(0, |stat| ticks(&stat, 2));
-    let server_itself = stat(&server.to_string()).map_or(0, |stat| ticks(&stat, 4));
+    let ticks = ours + server.map_or(0, of_server);
+    TICK * u32::try_from(ticks).unwrap_or(u32::MAX)
+}
+
+fn of_server(server: u32) -> u64 {
+    let itself = stat(&server.to_string()).map_or(0, |stat| ticks(&stat, 4));
     let children = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
         let stat = stat(entry.file_name().to_str()?)?;
         let is_child = stat.get(places::PARENT) == Some(&u64::from(server));
         is_child.then(|| ticks(&stat, 2))
     });
-    let ticks = ours + server_itself + children.sum::<u64>();
-    TICK * u32::try_from(ticks).unwrap_or(u32::MAX)
+    itself + children.sum::<u64>()
 }
 
 fn ticks(stat: &[u64], kinds: usize) -> u64 {

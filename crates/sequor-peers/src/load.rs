@@ -19,6 +19,8 @@ pub(crate) enum Work {
     Create,
     /// Pay into one of the accounts, in no order.
     Deposit,
+    /// The same, where nobody remembers accounts from one command to the next.
+    Cold,
     /// Pay into the same account, all of them.
     Hot,
 }
@@ -43,13 +45,20 @@ pub(crate) struct Figure {
     pub(crate) cpu: Duration,
 }
 
+impl Figure {
+    /// Of a measurement that came to nothing.
+    pub(crate) fn failed() -> Self {
+        Self { errors: 1, ..Self::default() }
+    }
+}
+
 impl Load {
     /// Lets every caller work until time is up. A call lasts until it succeeds or fails: the tries
     /// that end in a conflict are a part of it.
     pub(crate) async fn drive(
         self,
         accounts: &Arc<dyn Accounts>,
-        server: u32,
+        server: Option<u32>,
         duration: Duration,
     ) -> Result<Figure> {
         let cpu_before = cpu::used(server);
@@ -102,13 +111,13 @@ impl Caller {
     async fn call(&mut self, number: u64, end: Instant) -> Result<(), Failure> {
         let wanted = match self.work {
             Work::Create => new_id(),
-            Work::Deposit => account(scatter(number) % ACCOUNTS),
+            Work::Deposit | Work::Cold => account(scatter(number) % ACCOUNTS),
             Work::Hot => account(0),
         };
         loop {
             let done = match self.work {
                 Work::Create => self.accounts.create(wanted).await,
-                Work::Deposit | Work::Hot => self.accounts.deposit(wanted).await,
+                Work::Deposit | Work::Cold | Work::Hot => self.accounts.deposit(wanted).await,
             };
             if !matches!(done, Err(Failure::Conflict)) {
                 return done;

@@ -17,6 +17,7 @@ mod cpu;
 mod load;
 mod stage;
 
+mod aims;
 mod limit;
 mod report;
 
@@ -32,12 +33,15 @@ use clap::Parser;
 #[command(name = "cargo xtask bench --peers", verbatim_doc_comment)]
 struct Arguments {
     /// How long each row is measured, in seconds; each is measured three times.
-    #[arg(long, default_value_t = 2.0, value_parser = seconds)]
+    #[arg(long, default_value_t = 0.4, value_parser = seconds)]
     seconds: f64,
     /// Measures only these beside sequor, by name, apart by commas.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// One round of a quarter of a second: does it all still run?
+    /// sequor writes no row into the outbox: what does it cost?
+    #[arg(long)]
+    without_outbox: bool,
+    /// One round of a tenth of a second: does it all still run?
     #[arg(long)]
     quick: bool,
     /// Writes the tables into their section of docs/BENCHMARKS.md.

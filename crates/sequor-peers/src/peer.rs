@@ -15,6 +15,11 @@ pub(crate) trait System: Sync {
     /// Versions, and the settings that were chosen.
     fn about(&self) -> &'static str;
 
+    /// The same without a memory of accounts from one command to the next, if it has one.
+    fn cold(&self) -> Option<&'static dyn System> {
+        None
+    }
+
     /// Makes its tables in an empty database.
     async fn install(&self, place: &Place) -> Result<()>;
 
@@ -27,6 +32,17 @@ pub(crate) trait System: Sync {
 pub(crate) struct Place {
     /// A URL of PostgreSQL, or the path of a file.
     pub(crate) url: String,
+    /// Whether a commit on SQLite is to reach the disk; PostgreSQL knows by itself.
+    pub(crate) flushes: bool,
+}
+
+/// Whether accounts are remembered from one command to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// By default.
+    On,
+    /// To see what a load costs.
+    Off,
 }
 
 /// Accounts as a user of the system would keep them.

@@ -9,6 +9,7 @@ use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
 use crate::load::{Figure, Load, Work};
+use crate::matrix::Ground;
 
 /// From here to its end the page is ours; `cargo xtask bench --write` keeps it.
 const MARK: &str = "<!-- peers -->";
@@ -16,8 +17,23 @@ const MARK: &str = "<!-- peers -->";
 /// What was measured under one load: the median of each system, in the order of the systems.
 #[derive(Debug)]
 pub(crate) struct Row {
+    pub(crate) ground: Ground,
     pub(crate) load: Load,
+    /// sequor comes first.
     pub(crate) figures: Vec<(&'static str, Figure)>,
+}
+
+impl Row {
+    /// Those whom sequor is compared with.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &(&'static str, Figure)> {
+        self.figures.iter().skip(1)
+    }
+
+    /// The one of them that did most.
+    pub(crate) fn best(&self) -> Option<(&'static str, Figure)> {
+        let best = self.others().max_by(|one, other| one.1.per_second.total_cmp(&other.1.per_second));
+        best.copied()
+    }
 }
 
 /// All that is told of a run, in order.
@@ -58,27 +74,33 @@ fn rates(figure: &Figure) -> f64 {
 
 /// How many times as much processor time each of the others has used for a command.
 fn costs(figure: &Figure) -> f64 {
-    1.0 / figure.cpu.as_secs_f64()
+    if figure.cpu.is_zero() { 0.0 } else { 1.0 / figure.cpu.as_secs_f64() }
 }
 
 /// sequor's merit in terms of each of the others'.
 fn ratios(corner: &str, rows: &[Row], merit: fn(&Figure) -> f64) -> Table {
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in rows.iter().flat_map(|row| row.figures.iter().skip(1)) {
+    for (name, _) in rows.iter().flat_map(Row::others) {
         if !names.contains(name) {
             names.push(name);
         }
     }
-    let head = [corner].into_iter().chain(names.iter().copied());
+    let head = [corner, "the best"].into_iter().chain(names.iter().copied());
     let body = rows.iter().map(|row| {
         let ours = row.figures.first().map_or(f64::NAN, |(_, figure)| merit(figure));
+        let best = row.others().map(|(_, theirs)| merit(theirs)).fold(f64::NAN, f64::max);
         let cells = names.iter().map(|wanted| {
             let theirs = row.figures.iter().find(|(name, _)| name == wanted);
-            theirs.map_or_else(String::new, |(_, theirs)| format!("{:.2} ×", ours / merit(theirs)))
+            theirs.map_or_else(String::new, |(_, theirs)| times(ours / merit(theirs)))
         });
-        [load(row.load)].into_iter().chain(cells).collect()
+        [load(row.load), times(ours / best)].into_iter().chain(cells).collect()
     });
     table(head.collect(), body.collect())
+}
+
+/// A ratio; nothing beside who has done nothing.
+fn times(ratio: f64) -> String {
+    if ratio.is_finite() { format!("{ratio:.2} ×") } else { "—".to_owned() }
 }
 
 fn figures(rows: &[Row]) -> Table {
@@ -105,6 +127,7 @@ pub(crate) fn load(load: Load) -> String {
     let work = match load.work {
         Work::Create => "create",
         Work::Deposit => "deposit",
+        Work::Cold => "cold deposit",
         Work::Hot => "one hot account",
     };
     match load.callers {

@@ -32,14 +32,14 @@ use crate::workspace::Workspace;
 ///   cargo xtask bench --only sqlite         the commands on SQLite and their limits
 ///   cargo xtask bench --seconds 0.3         a quick look
 ///   cargo xtask bench --write               everything, into docs/BENCHMARKS.md
-///   cargo xtask bench --peers               sequor beside others on PostgreSQL, half an hour
+///   cargo xtask bench --peers               sequor beside others on both databases, ten minutes
 ///   cargo xtask bench --peers --only esrs   beside one of them
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
-    /// How long each row is measured, in seconds.
-    #[arg(long, default_value_t = 2.0, value_parser = seconds)]
-    seconds: f64,
+    /// How long each row is measured, in seconds: 2 if not said, and 0.4 with --peers.
+    #[arg(long, value_parser = seconds)]
+    seconds: Option<f64>,
     /// Measures only some of it: memory, sqlite, postgres, rivals, replay, growth; or, with --peers,
     /// peers by name.
     #[arg(long, value_delimiter = ',')]
@@ -51,6 +51,9 @@ pub(crate) struct Arguments {
     /// With --peers: one short round, to see whether everything still runs.
     #[arg(long, requires = "peers")]
     quick: bool,
+    /// With --peers: sequor writes no row into the outbox, to see what it costs.
+    #[arg(long, requires = "peers")]
+    without_outbox: bool,
     /// Writes the tables into their part of docs/BENCHMARKS.md.
     #[arg(long)]
     write: bool,

@@ -7,12 +7,13 @@ use async_trait::async_trait;
 use cqrs_es::event_sink::EventSink;
 use cqrs_es::persist::{PersistedEventRepository, PersistedEventStore};
 use cqrs_es::{Aggregate, AggregateError, CqrsFramework, DomainEvent};
-use postgres_es::{PostgresEventRepository, postgres_cqrs};
+use postgres_es::postgres_cqrs;
 use serde::{Deserialize, Serialize};
-use sqlx::PgPool;
+use sqlite_es::sqlite_cqrs;
+use sqlx::Pool;
 use uuid::Uuid;
 
-use super::pool;
+use super::{pool, sqlite_pool};
 use crate::peer::{Accounts, Failure, Place, System};
 
 /// The one table that it asks for where there are no snapshots.
@@ -21,6 +22,14 @@ const TABLES: &str = "CREATE TABLE events (
     event_type text NOT NULL, event_version text NOT NULL, payload json NOT NULL,
     metadata json NOT NULL, PRIMARY KEY (aggregate_type, aggregate_id, sequence)
 )";
+
+/// The same on SQLite.
+const SQLITE_TABLES: &str = "CREATE TABLE events (
+    aggregate_type text NOT NULL, aggregate_id text NOT NULL,
+    sequence integer CHECK (sequence >= 0) NOT NULL, event_type text NOT NULL,
+    event_version text NOT NULL, payload text NOT NULL, metadata text NOT NULL,
+    PRIMARY KEY (aggregate_type, aggregate_id, sequence)
+) STRICT";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Posted {
@@ -86,12 +95,12 @@ impl Aggregate for Account {
     }
 }
 
-struct Bank<R: PersistedEventRepository, P> {
+struct Bank<R: PersistedEventRepository, DB: sqlx::Database> {
     framework: CqrsFramework<Account, PersistedEventStore<R, Account>>,
-    pool: P,
+    pool: Pool<DB>,
 }
 
-impl<R: PersistedEventRepository, P> Bank<R, P> {
+impl<R: PersistedEventRepository, DB: sqlx::Database> Bank<R, DB> {
     async fn ask(&self, account: Uuid, ask: Ask) -> Result<(), Failure> {
         let done = self.framework.execute(&account.to_string(), ask).await;
         done.map_err(|error| {
@@ -129,8 +138,34 @@ impl System for OnPostgres {
     }
 }
 
+/// On SQLite.
+pub(crate) struct OnSqlite;
+
 #[async_trait]
-impl Accounts for Bank<PostgresEventRepository, PgPool> {
+impl System for OnSqlite {
+    fn name(&self) -> &'static str {
+        "cqrs-es"
+    }
+
+    fn about(&self) -> &'static str {
+        "cqrs-es 0.5.0 and sqlite-es 0.5.0: event store without snapshots, 1 connection"
+    }
+
+    async fn install(&self, place: &Place) -> Result<()> {
+        let pool = sqlite_pool(place).await?;
+        sqlx::raw_sql(SQLITE_TABLES).execute(&pool).await?;
+        pool.close().await;
+        Ok(())
+    }
+
+    async fn open(&self, place: &Place) -> Result<Arc<dyn Accounts>> {
+        let pool = sqlite_pool(place).await?;
+        Ok(Arc::new(Bank { framework: sqlite_cqrs(pool.clone(), Vec::new(), ()), pool }))
+    }
+}
+
+#[async_trait]
+impl<R: PersistedEventRepository, DB: sqlx::Database> Accounts for Bank<R, DB> {
     async fn create(&self, account: Uuid) -> Result<(), Failure> {
         self.ask(account, Ask::Open).await
     }

@@ -7,12 +7,12 @@ use anyhow::Result;
 use async_trait::async_trait;
 use distributed::{
     AggregateBuilder as _, AggregateRepository, Entity, PostgresRepository, Queueable as _,
-    QueuedRepository, RepositoryError, sourced,
+    QueuedRepository, Repository, RepositoryError, SqliteRepository, sourced,
 };
-use sqlx_09::PgPool;
+use sqlx_09::Pool;
 use uuid::Uuid;
 
-use super::pool_09;
+use super::{pool_09, sqlite_pool_09};
 use crate::peer::{Accounts, Failure, Place, System};
 
 #[derive(Default)]
@@ -34,16 +34,22 @@ impl Account {
     }
 }
 
-struct Bank<R, P> {
+struct Bank<R, DB: sqlx_09::Database> {
     accounts: AggregateRepository<QueuedRepository<R>, Account>,
-    pool: P,
+    pool: Pool<DB>,
 }
 
-fn judged<T>(done: Result<T, RepositoryError>) -> Result<(), Failure> {
-    match done {
-        Ok(_) => Ok(()),
-        Err(RepositoryError::ConcurrentWrite { .. }) => Err(Failure::Conflict),
-        Err(error) => Err(error.into()),
+impl<R: Repository, DB: sqlx_09::Database> Bank<R, DB> {
+    /// A commit that fails leaves the account locked, so that its caller can look at it.
+    async fn commit(&self, mut account: Account) -> Result<(), Failure> {
+        let Err(error) = self.accounts.commit(&mut account).await else {
+            return Ok(());
+        };
+        self.accounts.abort(&account).await?;
+        Err(match error {
+            RepositoryError::ConcurrentWrite { .. } => Failure::Conflict,
+            error => error.into(),
+        })
     }
 }
 
@@ -81,17 +87,45 @@ impl System for OnPostgres {
     }
 }
 
+/// On SQLite.
+pub(crate) struct OnSqlite;
+
 #[async_trait]
-impl Accounts for Bank<PostgresRepository, PgPool> {
+impl System for OnSqlite {
+    fn name(&self) -> &'static str {
+        "distributed"
+    }
+
+    fn about(&self) -> &'static str {
+        "distributed 4.12.3: queued repository (a lock in the process for each account), \
+         1 connection; creates without loading"
+    }
+
+    async fn install(&self, place: &Place) -> Result<()> {
+        let pool = sqlite_pool_09(place).await?;
+        SqliteRepository::new(pool.clone()).migrate().await?;
+        pool.close().await;
+        Ok(())
+    }
+
+    async fn open(&self, place: &Place) -> Result<Arc<dyn Accounts>> {
+        let pool = sqlite_pool_09(place).await?;
+        let accounts = SqliteRepository::new(pool.clone()).queued().aggregate::<Account>();
+        Ok(Arc::new(Bank { accounts, pool }))
+    }
+}
+
+#[async_trait]
+impl<R: Repository, DB: sqlx_09::Database> Accounts for Bank<R, DB> {
     async fn create(&self, account: Uuid) -> Result<(), Failure> {
-        judged(self.accounts.commit(&mut opened(account)?).await)
+        self.commit(opened(account)?).await
     }
 
     async fn deposit(&self, account: Uuid) -> Result<(), Failure> {
         let account = self.accounts.get(&account.to_string()).await?;
         let mut account = account.ok_or_else(|| anyhow::anyhow!("not open"))?;
         account.deposit(1)?;
-        judged(self.accounts.commit(&mut account).await)
+        self.commit(account).await
     }
 
     async fn close(&self) {

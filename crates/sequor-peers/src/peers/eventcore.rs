@@ -5,12 +5,12 @@ use std::sync::Arc;
 use anyhow::Result;
 use async_trait::async_trait;
 use eventcore::postgres::PostgresEventStore;
+use eventcore::sqlite::{SqliteEventStore, rusqlite};
 use eventcore::{
     Command, CommandError, CommandLogic, Event, NewEvents, RetryPolicy, StreamId, execute,
 };
 use eventcore_types::EventStore;
 use serde::{Deserialize, Serialize};
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::pool;
@@ -87,15 +87,13 @@ impl CommandLogic for Deposit {
     }
 }
 
-struct Bank<S, P> {
+struct Bank<S> {
     store: S,
-    pool: P,
+    /// On PostgreSQL; on SQLite the store has a connection of its own.
+    pool: Option<sqlx::PgPool>,
 }
 
-impl<S: EventStore + Sync, P> Bank<S, P>
-where
-    for<'s> &'s S: EventStore,
-{
+impl<S: EventStore> Bank<S> {
     async fn open(&self, account: Uuid) -> Result<(), Failure> {
         let account = stream(account)?;
         judged(execute(&self.store, Open { account }, one_try()).await.map(drop))
@@ -146,12 +144,41 @@ impl System for OnPostgres {
 
     async fn open(&self, place: &Place) -> Result<Arc<dyn Accounts>> {
         let pool = pool(&place.url).await?;
-        Ok(Arc::new(Bank { store: PostgresEventStore::from_pool(pool.clone()), pool }))
+        Ok(Arc::new(Bank { store: PostgresEventStore::from_pool(pool.clone()), pool: Some(pool) }))
+    }
+}
+
+/// On SQLite.
+pub(crate) struct OnSqlite;
+
+fn connect(place: &Place) -> Result<SqliteEventStore> {
+    let connection = rusqlite::Connection::open(&place.url)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", if place.flushes { "FULL" } else { "OFF" })?;
+    Ok(SqliteEventStore::from_connection(connection))
+}
+
+#[async_trait]
+impl System for OnSqlite {
+    fn name(&self) -> &'static str {
+        "eventcore"
+    }
+
+    fn about(&self) -> &'static str {
+        "eventcore 2.1.0 and eventcore-sqlite 2.1.0: its one connection, its own retries off"
+    }
+
+    async fn install(&self, place: &Place) -> Result<()> {
+        Ok(connect(place)?.migrate().await?)
+    }
+
+    async fn open(&self, place: &Place) -> Result<Arc<dyn Accounts>> {
+        Ok(Arc::new(Bank { store: connect(place)?, pool: None }))
     }
 }
 
 #[async_trait]
-impl Accounts for Bank<PostgresEventStore, PgPool> {
+impl<S: EventStore + Send> Accounts for Bank<S> {
     async fn create(&self, account: Uuid) -> Result<(), Failure> {
         self.open(account).await
     }
@@ -161,6 +188,8 @@ impl Accounts for Bank<PostgresEventStore, PgPool> {
     }
 
     async fn close(&self) {
-        self.pool.close().await;
+        if let Some(pool) = &self.pool {
+            pool.close().await;
+        }
     }
 }

@@ -8,11 +8,11 @@ use evento::metadata::Event;
 use evento::migrator::{Migrate as _, Plan};
 use evento::projection::{Projection, ProjectionAggregate as _};
 use evento::{Executor, WriteError};
-use sqlx_09::PgPool;
+use sqlx_09::Pool;
 use uuid::Uuid;
 
-use super::pool_09;
-use crate::peer::{Accounts, Failure, Place, System};
+use super::{pool_09, sqlite_pool_09};
+use crate::peer::{Accounts, Failure, Memory, Place, System};
 
 #[evento::aggregate(name = "bank/account")]
 pub(crate) enum Account {
@@ -44,18 +44,24 @@ fn balance<E: Executor>() -> Projection<E, Balance> {
     Projection::new::<Account>().handler(on_opened()).handler(on_deposited()).strict()
 }
 
-struct Bank<E: Executor, P> {
+struct Bank<E: Executor, DB: sqlx_09::Database> {
     executor: E,
-    pool: P,
+    pool: Pool<DB>,
+    memory: Memory,
 }
 
-impl<E: Executor, P> Bank<E, P> {
-    /// Balances are remembered by the process; those of another database are none of ours.
-    fn new(executor: E, pool: P) -> Self {
-        if let Ok(mut rows) = Balance::snapshot_rows().write() {
-            rows.clear();
-        }
-        Self { executor, pool }
+/// Balances are remembered by the process.
+fn forget_all() {
+    if let Ok(mut rows) = Balance::snapshot_rows().write() {
+        rows.clear();
+    }
+}
+
+impl<E: Executor, DB: sqlx_09::Database> Bank<E, DB> {
+    fn new(executor: E, pool: Pool<DB>, memory: Memory) -> Self {
+        // Those of another database are none of ours.
+        forget_all();
+        Self { executor, pool, memory }
     }
 
     async fn open(&self, account: Uuid) -> Result<(), Failure> {
@@ -67,6 +73,9 @@ impl<E: Executor, P> Bank<E, P> {
     }
 
     async fn pay_in(&self, account: Uuid) -> Result<(), Failure> {
+        if self.memory == Memory::Off {
+            forget_all();
+        }
         let balance = balance().load(account.to_string()).execute(&self.executor).await?;
         let balance = balance.ok_or_else(|| anyhow::anyhow!("not open"))?;
         judged(balance.write()?.event(&Deposited { cents: 1 }).commit(&self.executor).await)
@@ -82,12 +91,16 @@ fn judged(written: Result<String, WriteError>) -> Result<(), Failure> {
 }
 
 /// On PostgreSQL.
-pub(crate) struct OnPostgres;
+pub(crate) struct OnPostgres(pub(crate) Memory);
 
 #[async_trait]
 impl System for OnPostgres {
     fn name(&self) -> &'static str {
         "evento"
+    }
+
+    fn cold(&self) -> Option<&'static dyn System> {
+        Some(&Self(Memory::Off))
     }
 
     fn about(&self) -> &'static str {
@@ -106,12 +119,45 @@ impl System for OnPostgres {
 
     async fn open(&self, place: &Place) -> Result<Arc<dyn Accounts>> {
         let pool = pool_09(&place.url).await?;
-        Ok(Arc::new(Bank::new(evento::Postgres::from(pool.clone()), pool)))
+        Ok(Arc::new(Bank::new(evento::Postgres::from(pool.clone()), pool, self.0)))
+    }
+}
+
+/// On SQLite.
+pub(crate) struct OnSqlite(pub(crate) Memory);
+
+#[async_trait]
+impl System for OnSqlite {
+    fn name(&self) -> &'static str {
+        "evento"
+    }
+
+    fn cold(&self) -> Option<&'static dyn System> {
+        Some(&Self(Memory::Off))
+    }
+
+    fn about(&self) -> &'static str {
+        "evento 2.0.0-alpha.38: write models in memory, 1 connection; creates without loading"
+    }
+
+    async fn install(&self, place: &Place) -> Result<()> {
+        let pool = sqlite_pool_09(place).await?;
+        let mut connection = pool.acquire().await?;
+        let migrator = evento::sql_migrator::new::<sqlx_09::Sqlite>()?;
+        migrator.run(&mut *connection, &Plan::apply_all()).await?;
+        drop(connection);
+        pool.close().await;
+        Ok(())
+    }
+
+    async fn open(&self, place: &Place) -> Result<Arc<dyn Accounts>> {
+        let pool = sqlite_pool_09(place).await?;
+        Ok(Arc::new(Bank::new(evento::Sqlite::from(pool.clone()), pool, self.0)))
     }
 }
 
 #[async_trait]
-impl Accounts for Bank<evento::Postgres, PgPool> {
+impl<E: Executor, DB: sqlx_09::Database> Accounts for Bank<E, DB> {
     async fn create(&self, account: Uuid) -> Result<(), Failure> {
         self.open(account).await
     }

@@ -72,7 +72,7 @@ impl Stage for PostgresStage {
         let name = template(system);
         self.run(&format!("CREATE DATABASE {name}")).await?;
         self.run(&format!("ALTER DATABASE {name} SET synchronous_commit = off")).await?;
-        let place = Place { url: self.cluster.url(&name) };
+        let place = Place { url: self.cluster.url(&name), flushes: false };
         system.install(&place).await?;
         fill_accounts(system, &place).await?;
         self.run(&format!("ALTER DATABASE {name} RESET synchronous_commit")).await?;
@@ -88,12 +88,12 @@ impl Stage for PostgresStage {
             Network::Direct => self.cluster.url(COPY),
             Network::Slow => self.proxy.url(COPY),
         };
-        Ok(Place { url })
+        Ok(Place { url, flushes: true })
     }
 
-    fn server(&self) -> Result<u32> {
+    fn server(&self) -> Result<Option<u32>> {
         let note = std::fs::read_to_string(self.cluster.folder().join("data/postmaster.pid"))?;
-        Ok(note.lines().next().unwrap_or_default().trim().parse()?)
+        Ok(Some(note.lines().next().unwrap_or_default().trim().parse()?))
     }
 }
 

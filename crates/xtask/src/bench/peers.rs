@@ -38,14 +38,15 @@ pub(super) fn section(page: &str) -> String {
 }
 
 fn forwarded(arguments: &Arguments) -> Vec<String> {
-    let mut forwarded = vec![format!("--seconds={}", arguments.seconds)];
-    forwarded.extend(arguments.only.iter().map(|name| format!("--only={name}")));
-    for (is_set, flag) in [(arguments.quick, "--quick"), (arguments.write, "--write")] {
-        if is_set {
-            forwarded.push(flag.to_owned());
-        }
-    }
-    forwarded
+    let seconds = arguments.seconds.iter().map(|seconds| format!("--seconds={seconds}"));
+    let only = arguments.only.iter().map(|name| format!("--only={name}"));
+    let flags = [
+        (arguments.quick, "--quick"),
+        (arguments.without_outbox, "--without-outbox"),
+        (arguments.write, "--write"),
+    ];
+    let set = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag.to_owned());
+    seconds.chain(only).chain(set).collect()
 }
 
 #[cfg(test)]

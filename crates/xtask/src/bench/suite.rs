@@ -56,7 +56,7 @@ impl<S: Store> Work for Replays<S> {
 pub(super) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     let parts = arguments.parts()?;
     let wanted = |part| parts.is_empty() || parts.contains(&part);
-    let duration = Duration::from_secs_f64(arguments.seconds);
+    let duration = Duration::from_secs_f64(arguments.seconds.unwrap_or(2.0));
     let mut report = Report::default();
     if wanted(Part::Memory) {
         let core = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
