@@ -2,7 +2,7 @@
 //!
 //! It runs as `sequor_app` and speaks for one tenant, so that user SQL sees that tenant only.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -30,8 +30,11 @@ use crate::store::PostgresStore;
 pub(crate) const CLAIM: &str = include_str!("sql/claim.sql");
 const CHECK_OPEN: &str = include_str!("sql/check_open.sql");
 
-/// How long a stream is waited for that comes before one that is held already.
-const HOLD_OUT_OF_ORDER: Duration = Duration::from_millis(100);
+/// How long a stream is waited for that comes before one that is held already. Who waits in the order
+/// of streams cannot wait in a circle; who does not, waits for less than it takes the server to look
+/// for one, and starts again. Else the server would end whoever waits longest, which is as often one
+/// that keeps to the order.
+const OUT_OF_ORDER_WAIT: Duration = Duration::from_millis(100);
 
 #[async_trait]
 impl Transact for PostgresStore {
@@ -54,7 +57,7 @@ impl Transact for PostgresStore {
             records: Vec::new(),
             failure: None,
             written: None,
-            held: None,
+            held: BTreeSet::new(),
             is_damaged: AtomicBool::new(false),
             is_sure: true,
         })
@@ -76,8 +79,8 @@ pub struct PostgresTransaction {
     failure: Option<StoreError>,
     /// The command that was written last.
     written: Option<CommandId>,
-    /// The last stream, in their order, that is held.
-    held: Option<StreamId>,
+    /// Streams that were held or written.
+    held: BTreeSet<StreamId>,
     /// Whether an error was met after which the session may be of no use.
     is_damaged: AtomicBool,
     /// Whether the last statement was ours, and so the transaction is known to be whole.
@@ -92,6 +95,15 @@ impl PostgresTransaction {
 
     fn check_tenant(&self, tenant: TenantId) -> Result<(), StoreError> {
         if tenant == self.tenant { Ok(()) } else { Err(Invalid::TenantsDiffer.into()) }
+    }
+
+    /// How long these streams may be waited for. They are held afterwards, or nothing is.
+    fn wait_for<'s>(&mut self, streams: impl Iterator<Item = &'s StreamId> + Clone) -> Duration {
+        let last = self.held.last();
+        let is_late = |stream: &StreamId| Some(stream) < last && !self.held.contains(stream);
+        let in_order = !streams.clone().any(is_late);
+        self.held.extend(streams.cloned());
+        if in_order { self.store.lock_wait_max() } else { OUT_OF_ORDER_WAIT }
     }
 
     /// Notes when the session may be of no use any more.
@@ -109,7 +121,8 @@ impl PostgresTransaction {
         check(commit)?;
         self.check_tenant(commit.meta.tenant)?;
         let is_claimed = commit.meta.key.as_ref().is_some_and(|key| self.claimed.remove(key));
-        let (wait, speaks_for) = (self.store.lock_wait_max(), Some(self.tenant));
+        let wait = self.wait_for(commit.streams.iter().map(|write| &write.stream));
+        let speaks_for = Some(self.tenant);
         let call = Call { wait, speaks_for, written: self.written, is_claimed };
         let commits = [(commit, self.lock)];
         let judged = call_commit(&commits, call, self.session()?).await;
@@ -183,12 +196,8 @@ impl Transaction for PostgresTransaction {
 
     async fn hold(&mut self, stream: &StreamId) -> Result<(), StoreError> {
         self.check_tenant(stream.tenant)?;
-        // Who waits in the order of streams cannot wait in a circle; who does not, waits for less
-        // than it takes the server to look for one, and starts again.
-        let in_order = self.held.as_ref().is_none_or(|held| held <= stream);
-        let wait_max = if in_order { self.store.lock_wait_max() } else { HOLD_OUT_OF_ORDER };
-        let wait = i32::try_from(wait_max.as_millis()).unwrap_or(i32::MAX);
-        self.held = self.held.take().max(Some(stream.clone()));
+        let wait = self.wait_for(std::iter::once(stream));
+        let wait = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
         let session = self.session()?;
         let hold = session
             .statement(include_str!("sql/hold.sql"))
