@@ -58,6 +58,7 @@ mod projections;
 mod readable;
 mod refusals;
 mod tenants;
+mod transfers;
 #[cfg(feature = "postgres")]
 mod trips;
 mod two_tenants;

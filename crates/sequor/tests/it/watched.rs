@@ -51,6 +51,8 @@ pub(crate) struct Watch {
     /// Calls that stand at a closed gate, or have passed it since it was closed.
     arrived: watch::Sender<usize>,
     loses_answer: AtomicBool,
+    /// Streams that transactions were asked to hold.
+    held: Mutex<Vec<StreamId>>,
     gate: Mutex<Option<(Door, Arc<Semaphore>)>>,
     /// Which call fails: how many of its door pass before.
     faults: Mutex<VecDeque<(Door, usize, StoreError)>>,
@@ -66,6 +68,7 @@ impl<S> Watched<S> {
             second_connections: AtomicUsize::new(0),
             arrived: watch::Sender::new(0),
             loses_answer: AtomicBool::new(false),
+            held: Mutex::default(),
             gate: Mutex::new(None),
             faults: Mutex::default(),
         };
@@ -86,6 +89,11 @@ impl Watch {
 
     pub(crate) fn second_connections(&self) -> usize {
         self.second_connections.load(Ordering::SeqCst)
+    }
+
+    /// Streams that transactions were asked to hold so far.
+    pub(crate) fn held(&self) -> Vec<StreamId> {
+        self.held.lock().unwrap().clone()
     }
 
     /// From now on calls of this door wait.
@@ -249,6 +257,7 @@ impl<T: Transaction> Transaction for WatchedTransaction<T> {
     }
 
     async fn hold(&mut self, stream: &StreamId) -> Result<(), StoreError> {
+        self.open.0.held.lock().unwrap().push(stream.clone());
         self.inner.hold(stream).await
     }
 
