@@ -1,30 +1,44 @@
 //! Every statement finds its rows by an index, also with plans that were made when the tables were
 //! empty: on 100,000 rows, nothing is read from end to end, and no more rows than are needed.
 //!
-//! What a statement reads is asked of the server, which counts rows for each transaction; the text
-//! of plans inside functions cannot be had.
+//! What a statement reads is asked of the server, which counts rows: for each transaction, or, where
+//! the session is the store's own, for the database. The text of plans inside functions cannot be had.
+//! Left out are tables that are small by nature, and those statements that read no tables.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use sequor_core::commit::StreamDraft;
-use sequor_core::ports::{HistoryRequest, ReadHistory, Transact, Transaction};
-use sequor_core::{Name, Projections, UniqueChange, UniqueKey, Version};
+use sequor_core::ports::{Committed, HistoryRequest, Transact, Transaction};
+use sequor_core::{
+    Commit, Name, Projections, Record, RecordState, StoreError, UniqueChange, UniqueKey, Version,
+};
+use sequor_postgres::{PostgresStore, PostgresTransaction};
 use sequor_testserver::Database;
-use sqlx::{PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::support::{
-    checked, commit, draft, fresh, installed, key, keyed, open, settings, stream, tenant, with_key,
+    checked, commit, draft, fresh, installed, key, keyed, settings, stream, tenant, with_key,
 };
 
-/// Fills every table: one tenant's commands, each with a key, an event of one of 1,000 streams, and
-/// a unique value.
+/// Makes tables for the archive's months, and a past that keys may belong to.
+const BEGIN: &str = "
+    SELECT sequor.make_archive_month(clock_timestamp());
+    SELECT sequor.make_archive_month('2020-02-03 04:05:06+00');
+    UPDATE sequor.retention SET archived_to = clock_timestamp() + interval '1 year'";
+
+/// Fills every table: one tenant's commands, each with a key (a third of them past their retention),
+/// an event of one of 1,000 streams, and a unique value; and an archive of two months.
 const SEED: &str = "
     INSERT INTO sequor.commands
     SELECT '018f2f6e-0000-7000-8000-000000000001', md5('c' || n)::uuid, 'seed-' || n,
         'account.deposit', '{}', NULL, '{}', NULL, md5('c' || n)::uuid, NULL, now(), '[]', n
     FROM generate_series(1, 100000) AS n;
-    INSERT INTO sequor.idempotency_keys (tenant_id, key, command_id)
-    SELECT tenant_id, key, command_id FROM sequor.commands WHERE key LIKE 'seed-%';
+    INSERT INTO sequor.idempotency_keys (tenant_id, key, command_id, claimed_at)
+    SELECT tenant_id, key, command_id, now() - position * interval '2 minutes'
+    FROM sequor.commands WHERE key LIKE 'seed-%';
     INSERT INTO sequor.events
     SELECT '018f2f6e-0000-7000-8000-000000000001', 'account', 's' || n % 1000, 1 + n / 1000,
         sequor_partition, nextval('sequor.positions'), 'account.deposited', 1, '{}',
@@ -37,49 +51,100 @@ const SEED: &str = "
     INSERT INTO sequor.unique_keys
     SELECT '018f2f6e-0000-7000-8000-000000000001', 'email', 'v' || n, 'account', 'many' || n
     FROM generate_series(1, 100000) AS n;
+    INSERT INTO sequor.idempotency_keys_archive
+    SELECT '018f2f6e-0000-7000-8000-000000000001', 'gone-' || n, md5('c' || n)::uuid, now(),
+        CASE WHEN n <= 1000 THEN '2020-02-03 04:05:06+00' ELSE now() END
+    FROM generate_series(1, 101000) AS n;
     ANALYZE sequor.commands, sequor.idempotency_keys, sequor.events, sequor.streams,
-        sequor.unique_keys";
+        sequor.unique_keys, sequor.idempotency_keys_archive;
+    SELECT pg_stat_force_next_flush()";
+
+/// Runs the trigger that forgets a claim in vain, which a COMMIT does else.
+const FIRE: &str = "SET CONSTRAINTS ALL IMMEDIATE";
 
 /// Of each table: rows that were read from end to end, and rows that were found by an index.
 type Reads = BTreeMap<String, (i64, i64)>;
 
-/// What this session has read so far, as far as it has not been handed over to the server's
-/// statistics.
-async fn reads(session: &mut PgConnection) -> Reads {
-    let read = "SELECT relname::text, coalesce(seq_tup_read, 0), coalesce(idx_tup_fetch, 0)
-        FROM pg_stat_xact_user_tables WHERE schemaname = 'sequor'
-        AND relname IN ('commands', 'events', 'streams', 'idempotency_keys', 'unique_keys')";
-    let rows = sqlx::query(read).fetch_all(session).await.unwrap();
+/// Which of sequor's tables may grow.
+const GROWING: &str = "schemaname = 'sequor'
+    AND relname NOT IN ('store', 'partitions', 'retention', 'migrations')";
+
+async fn reads_in(view: &str, session: &mut PgConnection) -> Reads {
+    let read = format!(
+        "SELECT relname::text, coalesce(seq_tup_read, 0), coalesce(idx_tup_fetch, 0)
+        FROM {view} WHERE {GROWING}"
+    );
+    let rows = sqlx::query(AssertSqlSafe(read)).persistent(false).fetch_all(session).await.unwrap();
     rows.iter().map(|row| (row.get(0), (row.get(1), row.get(2)))).collect()
 }
 
-async fn assert_few(session: &mut PgConnection, before: &Reads, found_max: i64) {
-    for (table, (end_to_end, found)) in reads(session).await {
-        let (end_to_end_before, found_before) = before.get(&table).copied().unwrap_or_default();
-        let found = found - found_before;
-        assert_eq!(end_to_end, end_to_end_before, "{table} is read from end to end");
-        assert!(found <= found_max, "{found} rows of {table} are read");
+/// What this session has read so far, as far as it has not been handed over to the server's
+/// statistics.
+async fn reads(session: &mut PgConnection) -> Reads {
+    reads_in("pg_stat_xact_user_tables", session).await
+}
+
+/// What was read between two moments.
+fn between(before: &Reads, after: &Reads) -> Reads {
+    let past = |table: &String| before.get(table).copied().unwrap_or_default();
+    let more = after.iter().map(|(table, (end_to_end, found))| {
+        let (end_to_end_before, found_before) = past(table);
+        (table.clone(), (end_to_end - end_to_end_before, found - found_before))
+    });
+    more.collect()
+}
+
+fn assert_found(reads: &Reads, found_max: i64) {
+    for (table, (end_to_end, found)) in reads {
+        assert_eq!(*end_to_end, 0, "{table} is read from end to end");
+        assert!(*found <= found_max, "{found} rows of {table} are read");
     }
+}
+
+async fn assert_few(session: &mut PgConnection, before: &Reads, found_max: i64) {
+    assert_found(&between(before, &reads(session).await), found_max);
 }
 
 /// A database whose statements were all planned while it was empty, by the one session of a store,
 /// and which was filled afterwards.
-async fn filled() -> (Database, sequor_postgres::PostgresStore) {
-    let database = installed().await;
-    let mut settings = settings(&database);
-    (settings.connections_max, settings.writers_max) = (2, 1);
-    let store = sequor_postgres::PostgresStore::open(settings).await.unwrap();
-    fresh(commit(&store, keyed("first", "first", 0)).await);
-    drop(use_everything(&store, "before").await.0);
-    database.run(SEED).await;
+async fn filled() -> (Database, PostgresStore) {
+    let (database, store, _) = filled_after(&[]).await;
     (database, store)
 }
 
+/// The same, with a session of the owner that has run some statements before.
+async fn filled_after(before: &[&'static str]) -> (Database, PostgresStore, PgConnection) {
+    let database = installed().await;
+    database.run(BEGIN).await;
+    let mut settings = settings(&database);
+    (settings.connections_max, settings.writers_max) = (2, 1);
+    let store = PostgresStore::open(settings).await.unwrap();
+    fresh(commit(&store, keyed("first", "first", 0)).await);
+    drop(use_everything(&store, "before").await.0);
+    let mut vain = store.begin(tenant(1)).await.unwrap();
+    assert_eq!(vain.claim(tenant(1), &key("vain")).await.unwrap(), None);
+    sqlx::raw_sql(FIRE).execute(vain.connection()).await.unwrap();
+    drop(vain);
+    let mut session = database.session().await;
+    for sql in before {
+        sqlx::query(*sql).fetch_all(&mut session).await.unwrap();
+    }
+    database.run(SEED).await;
+    (database, store, session)
+}
+
+/// What a statement reads, in a transaction that leaves nothing.
+async fn reads_of(sql: &'static str, session: &mut PgConnection) -> Reads {
+    sqlx::raw_sql("BEGIN").execute(&mut *session).await.unwrap();
+    let before = reads(session).await;
+    sqlx::query(sql).fetch_all(&mut *session).await.unwrap();
+    let after = reads(session).await;
+    sqlx::raw_sql("ROLLBACK").execute(session).await.unwrap();
+    between(&before, &after)
+}
+
 /// Claims, reads and writes, with streams that exist and that do not, and with unique values.
-async fn use_everything(
-    store: &sequor_postgres::PostgresStore,
-    name: &str,
-) -> (sequor_postgres::PostgresTransaction, Reads) {
+async fn use_everything(store: &PostgresStore, name: &str) -> (PostgresTransaction, Reads) {
     let mut transaction = store.begin(tenant(1)).await.unwrap();
     let before = reads(transaction.connection()).await;
     assert_eq!(transaction.claim(tenant(1), &key(name)).await.unwrap(), None);
@@ -147,31 +212,187 @@ async fn a_value_that_is_taken_is_found_by_its_index() {
     assert_few(transaction.connection(), &before, 2).await;
 }
 
+/// What readers, the reaper and an operator ask for, each with how many rows of a table it may read.
+const ASKED: [(&str, i64); 6] = [
+    // The partition is a row of its own.
+    (
+        "SELECT sequor.read_log(partition, 50000, 1000000, 100) FROM sequor.events
+        WHERE tenant_id = '018f2f6e-0000-7000-8000-000000000001' AND aggregate = 'account'
+            AND aggregate_id = 'first' AND version = 1",
+        101,
+    ),
+    (
+        "SELECT sequor.candidate(partition) FROM sequor.events
+        WHERE tenant_id = '018f2f6e-0000-7000-8000-000000000001' AND aggregate = 'account'
+            AND aggregate_id = 'first' AND version = 1",
+        2,
+    ),
+    ("SELECT sequor.self_check()", 1),
+    // Each key is found by its age, and again by itself.
+    ("SELECT sequor.reap_keys(100)", 200),
+    (
+        "SELECT sequor.read_archive(to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM'),
+            '018f2f6e-0000-7000-8000-000000000001', 'gone-5', 100)",
+        100,
+    ),
+    ("SELECT sequor.read_archive('2020-02', '00000000-0000-0000-0000-000000000000', '', 100)", 100),
+];
+
 #[tokio::test]
-async fn the_log_reads_a_page_and_its_end() {
-    let (database, store) = filled().await;
-    let partition: i16 = sqlx::query_scalar("SELECT partition FROM sequor.events LIMIT 1")
-        .fetch_one(&mut database.session().await)
-        .await
-        .unwrap();
-    let mut session = database.session().await;
-    for (sql, found_max) in [
-        ("SELECT FROM sequor.read_log($1, 50000, 1000000, 100)", 100),
-        ("SELECT FROM sequor.candidate($1)", 1),
-    ] {
-        sqlx::raw_sql("BEGIN").execute(&mut session).await.unwrap();
-        let before = reads(&mut session).await;
-        sqlx::query(sql).bind(partition).fetch_all(&mut session).await.unwrap();
-        assert_few(&mut session, &before, found_max).await;
-        sqlx::raw_sql("ROLLBACK").execute(&mut session).await.unwrap();
+async fn what_is_asked_for_is_found_by_its_index() {
+    let (_database, _store, mut session) = filled_after(&ASKED.map(|(sql, _)| sql)).await;
+    for (sql, found_max) in ASKED {
+        let reads = reads_of(sql, &mut session).await;
+        assert_found(&reads, found_max);
+        let most = reads.values().map(|(_, found)| *found).max();
+        assert!(most >= Some(found_max / 2), "{sql}: {reads:?}");
     }
-    sqlx::raw_sql("BEGIN").execute(&mut session).await.unwrap();
-    let before = reads(&mut session).await;
-    sqlx::raw_sql("SELECT FROM sequor.self_check()").execute(&mut session).await.unwrap();
-    assert_few(&mut session, &before, 16).await;
-    drop(store);
-    let store = open(&database).await;
-    let unknown = key("unknown");
-    let request = HistoryRequest { tenant: tenant(1), key: Some(&unknown), stream: None };
-    assert_eq!(store.history(request).await.unwrap().record, None);
+    archives_are_read_once(&mut session).await;
+}
+
+/// A digest is of all rows: of the archive, or of the month that is dropped.
+async fn archives_are_read_once(session: &mut PgConnection) {
+    // What helpers read is counted elsewhere.
+    let lonely = "SET max_parallel_workers_per_gather = 0";
+    sqlx::raw_sql(lonely).execute(&mut *session).await.unwrap();
+    let all = |reads: Reads| reads.values().map(|(end_to_end, found)| end_to_end + found).sum();
+    let months: i64 = all(reads_of("SELECT sequor.archive_months()", session).await);
+    assert_eq!(months, 101_000);
+    let drop = "SELECT sequor.drop_archive_month(month, keys, digest)
+        FROM sequor.archive_months() WHERE month = '2020-02'";
+    // A table that is gone is counted no more.
+    let both: i64 = all(reads_of(drop, session).await);
+    assert!((100_000..=102_000).contains(&both), "{both}");
+}
+
+#[tokio::test]
+async fn an_archived_key_is_its_row_and_that_of_its_command() {
+    let (_database, store) = filled().await;
+    for text in ["gone-7", "gone-70000"] {
+        let mut transaction = store.begin(tenant(1)).await.unwrap();
+        let before = reads(transaction.connection()).await;
+        let claimed = transaction.claim(tenant(1), &key(text)).await.unwrap().unwrap();
+        assert_eq!(claimed.state, RecordState::Expired);
+        assert_few(transaction.connection(), &before, 1).await;
+        let before = reads(transaction.connection()).await;
+        let request = HistoryRequest { tenant: tenant(1), key: Some(&key(text)), stream: None };
+        let known = transaction.history(request).await.unwrap().record.unwrap();
+        assert_eq!(known.command_id, claimed.command_id);
+        assert_few(transaction.connection(), &before, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_held_or_let_go_of_is_found_by_its_index() {
+    let (_database, store) = filled().await;
+    let mut transaction = store.begin(tenant(1)).await.unwrap();
+    let before = reads(transaction.connection()).await;
+    transaction.hold(&stream("many4711")).await.unwrap();
+    transaction.hold(&stream("none")).await.unwrap();
+    assert_few(transaction.connection(), &before, 1).await;
+    // A claim in vain is forgotten when it ends.
+    assert_eq!(transaction.claim(tenant(1), &key("vain")).await.unwrap(), None);
+    let before = reads(transaction.connection()).await;
+    sqlx::raw_sql(FIRE).execute(transaction.connection()).await.unwrap();
+    assert_few(transaction.connection(), &before, 1).await;
+    let unclaim = "SELECT sequor.unclaim('018f2f6e-0000-7000-8000-000000000001', 'seed-5')";
+    let before = reads(transaction.connection()).await;
+    sqlx::raw_sql(unclaim).execute(transaction.connection()).await.unwrap();
+    assert_few(transaction.connection(), &before, 1).await;
+}
+
+/// Holds what some commits of [`together`] want.
+const STRANGER: &str = "BEGIN;
+    SELECT FROM sequor.streams WHERE tenant_id = '018f2f6e-0000-7000-8000-000000000001'
+        AND aggregate = 'account' AND aggregate_id IN ('many95', 'many96') FOR UPDATE;
+    INSERT INTO sequor.idempotency_keys (tenant_id, key, command_id)
+    VALUES ('018f2f6e-0000-7000-8000-000000000001', 'k97', gen_random_uuid());
+    SELECT pg_advisory_xact_lock(hashtextextended(
+        'sequor:unique:018f2f6e-0000-7000-8000-000000000001:email:v98', 0))";
+const BLOCKED: u64 = 4;
+
+/// What the writers do by themselves: commits alone and in batches, fresh, known, expired, too late,
+/// with unique values that are taken, held and let go of; and in the way of a stranger.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn writers_read_no_more_than_they_need() {
+    let (database, store) = filled().await;
+    let mut session = database.session().await;
+    let before = reads_in("pg_stat_user_tables", &mut session).await;
+    for n in 1..=20 {
+        alone(&store, n).await;
+    }
+    let mut stranger = database.session().await;
+    sqlx::raw_sql(STRANGER).execute(&mut stranger).await.unwrap();
+    let mut running = JoinSet::new();
+    for n in 90..190 {
+        let store = store.clone();
+        running.spawn(async move { fresh(commit(&store, together(n)).await) });
+    }
+    let blocked = async {
+        while store.stats().alone < BLOCKED {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LIMIT, blocked).await.unwrap();
+    sqlx::raw_sql("ROLLBACK").execute(&mut stranger).await.unwrap();
+    assert_eq!(running.join_all().await.len(), 100);
+    store.close().await;
+    timeout(LIMIT, hands_over(&mut session)).await.unwrap();
+    let after = reads_in("pg_stat_user_tables", &mut session).await;
+    let reads = between(&before, &after);
+    assert_found(&reads, 8 * (20 * 8 + 100));
+    assert!(reads["streams"].1 > 20 * 4 + 100, "{reads:?}");
+}
+
+/// How long anything may take that somebody else has to do.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A session is listed until it has handed over what it has counted.
+async fn hands_over(session: &mut PgConnection) {
+    let open = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'sequor'";
+    while sqlx::query_scalar::<_, i64>(open).fetch_one(&mut *session).await.unwrap() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Eight commits, one after the other.
+async fn alone(store: &PostgresStore, n: u64) {
+    let (old, new) = (format!("many{n}"), format!("new{n}"));
+    fresh(commit(store, keyed(&format!("a{n}"), &old, 1)).await);
+    fresh(commit(store, keyed(&format!("b{n}"), &new, 0)).await);
+    let known = commit(store, keyed(&format!("a{n}"), &old, 1)).await;
+    assert!(matches!(known, Ok(Committed::Known(_))), "{known:?}");
+    let late = commit(store, checked(draft(tenant(1), &old, 1))).await;
+    assert!(matches!(late, Err(StoreError::Conflict { .. })), "{late:?}");
+    let expired = commit(store, keyed(&format!("gone-{n}"), &new, 1)).await;
+    let is_expired = |record: &Record| record.state == RecordState::Expired;
+    assert!(matches!(&expired, Ok(Committed::Known(known)) if is_expired(known)), "{expired:?}");
+    let taken = commit(store, changing(&new, 1, [hold(&format!("v{}", n + 500))])).await;
+    assert!(matches!(taken, Err(StoreError::UniqueTaken { .. })), "{taken:?}");
+    fresh(commit(store, changing(&old, 2, [hold(&format!("x{n}"))])).await);
+    let email = Name::new("email").unwrap();
+    fresh(commit(store, changing(&old, 3, [UniqueChange::Release(email)])).await);
+}
+
+/// A commit on two streams, of which one changes its value, and the other lets go of it.
+fn together(n: u64) -> Commit {
+    let mut one = with_key(draft(tenant(1), &format!("many{n}"), 1), &format!("k{n}"));
+    one.streams.push(StreamDraft {
+        stream: stream(&format!("many{}", n + 100)),
+        unique: vec![UniqueChange::ReleaseAll],
+        ..one.streams[0].clone()
+    });
+    one.streams[0].unique.push(hold(&format!("w{n}")));
+    checked(one)
+}
+
+fn hold(value: &str) -> UniqueChange {
+    UniqueChange::Hold(UniqueKey::new(Name::new("email").unwrap(), value).unwrap())
+}
+
+fn changing<const N: usize>(id: &str, expected: u64, changes: [UniqueChange; N]) -> Commit {
+    let mut one = draft(tenant(1), id, expected);
+    one.streams[0].unique.extend(changes);
+    checked(one)
 }
