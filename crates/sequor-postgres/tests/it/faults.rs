@@ -11,8 +11,8 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinSet;
 
 use crate::support::{
-    checked, commit, count, deposit, draft, fresh, installed, key, keyed, not_tried, open, proxied,
-    record, settings, tenant, with_key,
+    checked, commit, count, deposit, draft, fresh, installed, key, keyed, open, proxied, record,
+    settings, tenant,
 };
 
 #[tokio::test]
@@ -240,25 +240,6 @@ async fn the_servers_default_isolation_changes_nothing() {
     rival.write(keyed("k", "a", 0), &Projections::none()).await.unwrap();
     rival.commit().await.unwrap();
     assert!(matches!(waiting.await.unwrap(), Ok(Committed::Known(_))));
-}
-
-/// States are looked at, never messages: so their language does not matter.
-#[tokio::test]
-async fn the_servers_language_changes_nothing() {
-    let database = installed().await;
-    let set = format!("ALTER DATABASE {} SET lc_messages = 'de_DE.UTF-8'", database.name());
-    let known =
-        sqlx::raw_sql(sqlx::AssertSqlSafe(set)).execute(&mut database.session().await).await;
-    if known.is_err() {
-        not_tried("the server does not speak German");
-    }
-    let mut settings = settings(&database);
-    settings.lock_wait_max = Duration::from_millis(50);
-    let store = PostgresStore::open(settings).await.unwrap();
-    let mut rival = open(&database).await.begin(tenant(1)).await.unwrap();
-    assert_eq!(rival.claim(tenant(1), &key("k")).await.unwrap(), None);
-    let busy = commit(&store, checked(with_key(draft(tenant(1), "a", 0), "k"))).await;
-    assert!(matches!(busy, Err(StoreError::Busy)), "{busy:?}");
 }
 
 /// A pool of two, and many handlers: everybody has his turn.

@@ -12,6 +12,7 @@ mod conformance;
 
 mod faults;
 mod hostile;
+mod language;
 mod marks;
 mod neighbours;
 mod opening;
