@@ -48,12 +48,12 @@ $$;
 
 -- Moves at most so many keys that are past their retention to the archive, the oldest first, and
 -- answers how many. Reservations stay, and so does what somebody is working on. On this server's
--- clock, which no caller can set.
+-- clock, which no caller can set. Neither a bitmap nor a sort: each would read all old keys first.
 CREATE FUNCTION sequor.reap_keys(wanted_count integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 DECLARE
     cutoff timestamptz;
@@ -119,7 +119,7 @@ RETURNS TABLE (
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 #variable_conflict use_column
 DECLARE
