@@ -307,8 +307,8 @@ async fn what_is_held_or_let_go_of_is_found_by_its_index() {
 
 /// Holds what some commits of [`together`] want.
 const STRANGER: &str = "BEGIN;
-    SELECT FROM sequor.streams WHERE tenant_id = '018f2f6e-0000-7000-8000-000000000001'
-        AND aggregate = 'account' AND aggregate_id IN ('many95', 'many96') FOR UPDATE;
+    SELECT sequor.hold(5, '018f2f6e-0000-7000-8000-000000000001', 'account', 'many95');
+    SELECT sequor.hold(5, '018f2f6e-0000-7000-8000-000000000001', 'account', 'many96');
     INSERT INTO sequor.idempotency_keys (tenant_id, key, command_id)
     VALUES ('018f2f6e-0000-7000-8000-000000000001', 'k97', gen_random_uuid());
     SELECT pg_advisory_xact_lock(hashtextextended(
