@@ -60,6 +60,7 @@ const SEED: &str = "
 
 /// Runs the trigger that forgets a claim in vain, which a COMMIT does else.
 const FIRE: &str = "SET CONSTRAINTS ALL IMMEDIATE";
+const UNCLAIM: &str = "SELECT sequor.unclaim('018f2f6e-0000-7000-8000-000000000001', 'seed-5')";
 
 /// Of each table: rows that were read from end to end, and rows that were found by an index.
 type Reads = BTreeMap<String, (i64, i64)>;
@@ -119,11 +120,16 @@ async fn filled_after(before: &[&'static str]) -> (Database, PostgresStore, PgCo
     (settings.connections_max, settings.writers_max) = (2, 1);
     let store = PostgresStore::open(settings).await.unwrap();
     fresh(commit(&store, keyed("first", "first", 0)).await);
+    alone(&store, 0).await;
     drop(use_everything(&store, "before").await.0);
-    let mut vain = store.begin(tenant(1)).await.unwrap();
-    assert_eq!(vain.claim(tenant(1), &key("vain")).await.unwrap(), None);
-    sqlx::raw_sql(FIRE).execute(vain.connection()).await.unwrap();
-    drop(vain);
+    let mut rest = store.begin(tenant(1)).await.unwrap();
+    rest.hold(&stream("first")).await.unwrap();
+    assert!(rest.claim(tenant(1), &key("first")).await.unwrap().is_some());
+    assert_eq!(rest.claim(tenant(1), &key("vain")).await.unwrap(), None);
+    for sql in [FIRE, UNCLAIM] {
+        sqlx::raw_sql(sql).execute(rest.connection()).await.unwrap();
+    }
+    drop(rest);
     let mut session = database.session().await;
     for sql in before {
         sqlx::query(*sql).fetch_all(&mut session).await.unwrap();
@@ -299,9 +305,8 @@ async fn what_is_held_or_let_go_of_is_found_by_its_index() {
     let before = reads(transaction.connection()).await;
     sqlx::raw_sql(FIRE).execute(transaction.connection()).await.unwrap();
     assert_few(transaction.connection(), &before, 1).await;
-    let unclaim = "SELECT sequor.unclaim('018f2f6e-0000-7000-8000-000000000001', 'seed-5')";
     let before = reads(transaction.connection()).await;
-    sqlx::raw_sql(unclaim).execute(transaction.connection()).await.unwrap();
+    sqlx::raw_sql(UNCLAIM).execute(transaction.connection()).await.unwrap();
     assert_few(transaction.connection(), &before, 1).await;
 }
 
@@ -324,6 +329,7 @@ async fn writers_read_no_more_than_they_need() {
     let before = reads_in("pg_stat_user_tables", &mut session).await;
     for n in 1..=20 {
         alone(&store, n).await;
+        expired(&store, n).await;
     }
     let mut stranger = database.session().await;
     sqlx::raw_sql(STRANGER).execute(&mut stranger).await.unwrap();
@@ -360,23 +366,27 @@ async fn hands_over(session: &mut PgConnection) {
     }
 }
 
-/// Eight commits, one after the other.
+/// Seven commits, one after the other.
 async fn alone(store: &PostgresStore, n: u64) {
-    let (old, new) = (format!("many{n}"), format!("new{n}"));
-    fresh(commit(store, keyed(&format!("a{n}"), &old, 1)).await);
-    fresh(commit(store, keyed(&format!("b{n}"), &new, 0)).await);
-    let known = commit(store, keyed(&format!("a{n}"), &old, 1)).await;
+    let id = format!("alone{n}");
+    fresh(commit(store, keyed(&format!("a{n}"), &id, 0)).await);
+    fresh(commit(store, keyed(&format!("b{n}"), &id, 1)).await);
+    let known = commit(store, keyed(&format!("a{n}"), &id, 0)).await;
     assert!(matches!(known, Ok(Committed::Known(_))), "{known:?}");
-    let late = commit(store, checked(draft(tenant(1), &old, 1))).await;
+    let late = commit(store, checked(draft(tenant(1), &id, 1))).await;
     assert!(matches!(late, Err(StoreError::Conflict { .. })), "{late:?}");
-    let expired = commit(store, keyed(&format!("gone-{n}"), &new, 1)).await;
+    fresh(commit(store, changing(&id, 2, hold(&format!("x{n}")))).await);
+    let taken = commit(store, changing("other", 0, hold(&format!("x{n}")))).await;
+    assert!(matches!(taken, Err(StoreError::UniqueTaken { .. })), "{taken:?}");
+    let email = Name::new("email").unwrap();
+    fresh(commit(store, changing(&id, 3, UniqueChange::Release(email))).await);
+}
+
+/// A commit under a key that is archived.
+async fn expired(store: &PostgresStore, n: u64) {
+    let expired = commit(store, keyed(&format!("gone-{n}"), "other", 0)).await;
     let is_expired = |record: &Record| record.state == RecordState::Expired;
     assert!(matches!(&expired, Ok(Committed::Known(known)) if is_expired(known)), "{expired:?}");
-    let taken = commit(store, changing(&new, 1, [hold(&format!("v{}", n + 500))])).await;
-    assert!(matches!(taken, Err(StoreError::UniqueTaken { .. })), "{taken:?}");
-    fresh(commit(store, changing(&old, 2, [hold(&format!("x{n}"))])).await);
-    let email = Name::new("email").unwrap();
-    fresh(commit(store, changing(&old, 3, [UniqueChange::Release(email)])).await);
 }
 
 /// A commit on two streams, of which one changes its value, and the other lets go of it.
@@ -395,8 +405,8 @@ fn hold(value: &str) -> UniqueChange {
     UniqueChange::Hold(UniqueKey::new(Name::new("email").unwrap(), value).unwrap())
 }
 
-fn changing<const N: usize>(id: &str, expected: u64, changes: [UniqueChange; N]) -> Commit {
+fn changing(id: &str, expected: u64, change: UniqueChange) -> Commit {
     let mut one = draft(tenant(1), id, expected);
-    one.streams[0].unique.extend(changes);
+    one.streams[0].unique.push(change);
     checked(one)
 }
