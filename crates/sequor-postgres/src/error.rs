@@ -105,8 +105,10 @@ pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
         return other_error(error);
     };
     match state.as_str() {
-        // Serialization failure, deadlock, a lock that was held for too long.
-        "40001" | "40P01" | "55P03" => StoreError::Busy,
+        // Serialization failure, deadlock, a lock that was held for too long. The server calls the
+        // last one a cancelled statement where another wait had just begun; and so is one that took
+        // too long.
+        "40001" | "40P01" | "55P03" | "57014" => StoreError::Busy,
         "SQ001" => Invalid::TenantsDiffer.into(),
         "SQ003" => corrupt(
             "a handler or projection has ended the transaction, undone what was written in it, or \
@@ -119,8 +121,8 @@ pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
         "22021" | "22P05" | "22P02" => {
             Invalid::Json { reason: "the database refused it".into() }.into()
         }
-        // A statement was cancelled or took too long; the role lacks a right; the setting is wrong.
-        "57014" | "42501" | "SQ002" => StoreError::unavailable(error),
+        // The role lacks a right; the setting is wrong.
+        "42501" | "SQ002" => StoreError::unavailable(error),
         // A constraint. The message names it, and never values.
         _ if state.starts_with("23") => {
             corrupt(format!("a constraint refused what was written: {}", brief(&error)))
@@ -175,9 +177,9 @@ pub(crate) fn is_not_granted(error: &sqlx::Error) -> bool {
     state(error).is_some_and(|state| state == "42501")
 }
 
-/// Whether a statement has waited too long for somebody else's lock.
+/// Whether a statement has waited too long for somebody else's lock, see [`store_error`].
 pub(crate) fn is_blocked(error: &sqlx::Error) -> bool {
-    state(error).is_some_and(|state| state == "55P03")
+    state(error).is_some_and(|state| matches!(state.as_str(), "55P03" | "57014"))
 }
 
 /// Whether the server has ended a statement so that others could go on, in a deadlock or at a stricter
@@ -214,6 +216,10 @@ pub(crate) fn user_error(whose: &str, error: ProjectionError) -> StoreError {
             "{}; user SQL runs as `sequor_app`: grant it, or SELECT sequor.wall('table')",
             brief(&error)
         )),
+        // A statement of theirs that takes too long does so again.
+        Ok(error) if state(&error).is_some_and(|state| state == "57014") => {
+            StoreError::unavailable(error)
+        }
         Ok(error) => store_error(*error),
         Err(error) => corrupt(error.to_string()),
     };
