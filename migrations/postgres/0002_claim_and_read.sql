@@ -52,6 +52,25 @@ BEGIN
 END
 $$;
 
+-- All three at once, as every commit needs them: one expression where all is well.
+CREATE FUNCTION sequor.check_commit(tenant uuid, written uuid, wanted uuid[]) RETURNS void
+LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+    IF current_setting('transaction_isolation') = 'read committed'
+        AND sequor.tenant() IS NOT DISTINCT FROM tenant
+        AND (current_setting('role') = 'sequor_app') = (tenant IS NOT NULL)
+        AND nullif(current_setting('sequor.written', true), '')::uuid IS NOT DISTINCT FROM written
+        AND (tenant IS NULL OR tenant = ALL (wanted))
+    THEN
+        RETURN;
+    END IF;
+    PERFORM sequor.check_isolation();
+    PERFORM sequor.check_open(tenant, written);
+    PERFORM sequor.check_tenant(wanted);
+END
+$$;
+
 -- When a key was made, if it is a UUIDv7 and so tells.
 CREATE FUNCTION sequor.key_time(key text) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -286,6 +305,7 @@ $$;
 REVOKE ALL ON FUNCTION
     sequor.key_time(text), sequor.forget_vain_claim(),
     sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid, uuid),
+    sequor.check_commit(uuid, uuid, uuid[]),
     sequor.is_young(text, timestamptz), sequor.archived(uuid, text),
     sequor.expired_record(uuid, uuid), sequor.claim(integer, uuid, text),
     sequor.unclaim(uuid, text), sequor.hold(integer, uuid, text, text),

@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod one;
 pub(crate) mod rows;
+pub(crate) mod verdicts;
 
 use async_trait::async_trait;
 use sequor_core::ports::{CommitCommand, Submitted};

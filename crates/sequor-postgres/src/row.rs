@@ -1,17 +1,17 @@
-//! The one place that knows columns: rows become words of sequor here, or show as damage.
+//! Rows become words of sequor here, or show as damage.
+
+pub(crate) mod columns;
 
 use std::num::NonZeroU16;
 
-use chrono::{DateTime, Utc};
 use sequor_core::{
-    Actor, AggregateId, CommandId, CommandMeta, CorrelationId, Epoch, Fingerprint, IdempotencyKey,
-    Invalid, Json, Name, Partition, Position, Record, RecordState, StoreError, StoredEvent,
-    StreamId, StreamVersion, TenantId, Timestamp, Version,
+    AggregateId, CommandId, CommandMeta, CorrelationId, Epoch, IdempotencyKey, Invalid, Name,
+    Partition, Position, Record, RecordState, StoreError, StoredEvent, StreamId, StreamVersion,
+    TenantId, Version,
 };
-use sqlx::postgres::{PgRow, PgValueFormat};
-use sqlx::{Decode, Postgres, Row, Type};
+use sqlx::postgres::PgRow;
 
-use crate::error::corrupt;
+use self::columns::Columns;
 use crate::log::Candidate;
 use crate::open::SelfCheck;
 use crate::retention::{ArchiveMonth, ArchivedKey};
@@ -45,73 +45,10 @@ const CAUSATION_ID: usize = 16;
 const TENANT: usize = 17;
 const AGGREGATE: usize = 18;
 const AGGREGATE_ID: usize = 19;
-// Of a verdict, behind a record.
-const PLACE: usize = 12;
-const VERDICT: usize = 13;
-const POSITIONS: usize = 14;
-const STREAM: usize = 15;
-const ACTUAL: usize = 16;
-const SCOPE: usize = 17;
-const VALUE: usize = 18;
-const HOLDER_AGGREGATE: usize = 19;
-const HOLDER_ID: usize = 20;
-
-/// What became of a command of a batch; streams are named by their place in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// True once the transaction is: the positions of its events.
-    Fresh(Vec<Position>),
-    /// Its key is known.
-    Known(Box<Record>),
-    /// A stream has moved on.
-    Moved { stream: usize, actual: Version },
-    /// A value has a holder of this aggregate and id.
-    Taken { scope: Name, value: String, aggregate: Name, id: AggregateId },
-    /// Somebody else held a lock for too long.
-    Blocked,
-    /// There was no time to try.
-    Untried,
-}
 
 pub(crate) fn kind(row: &PgRow) -> Result<Kind, StoreError> {
     let columns = Columns { row, place: "a history" };
     Ok(if columns.get(IS_EVENT, "is_event")? { Kind::Event } else { Kind::Record })
-}
-
-/// The place, from 0, of the command that a row of `commit.sql` is about.
-pub(crate) fn place(row: &PgRow) -> Result<usize, StoreError> {
-    Columns { row, place: "the verdicts of a batch" }.place_in_list(PLACE)
-}
-
-/// What a row of `commit.sql` says.
-pub(crate) fn verdict(row: &PgRow, tenant: TenantId) -> Result<Verdict, StoreError> {
-    let columns = Columns { row, place: "the verdicts of a batch" };
-    Ok(match columns.get::<i16>(VERDICT, "verdict")? {
-        0 => Verdict::Fresh(positions(&columns)?),
-        1 | 5 => Verdict::Known(Box::new(record(row, tenant)?)),
-        2 => Verdict::Moved {
-            stream: columns.place_in_list(STREAM)?,
-            actual: Version::new(columns.number(ACTUAL, "actual")?),
-        },
-        3 => Verdict::Taken {
-            scope: columns.name(SCOPE, "scope")?,
-            value: columns.get(VALUE, "value")?,
-            aggregate: columns.name(HOLDER_AGGREGATE, "holder_aggregate")?,
-            id: columns.aggregate_id(HOLDER_ID, "holder_id")?,
-        },
-        6 => Verdict::Untried,
-        _ => Verdict::Blocked,
-    })
-}
-
-fn positions(columns: &Columns<'_>) -> Result<Vec<Position>, StoreError> {
-    let positions: Vec<i64> = columns.optional(POSITIONS, "positions")?.unwrap_or_default();
-    let position = |number: i64| {
-        u64::try_from(number)
-            .map(Position::new)
-            .map_err(|_| columns.damaged("positions", "is negative"))
-    };
-    positions.into_iter().map(position).collect()
 }
 
 pub(crate) fn record(row: &PgRow, tenant: TenantId) -> Result<Record, StoreError> {
@@ -120,8 +57,8 @@ pub(crate) fn record(row: &PgRow, tenant: TenantId) -> Result<Record, StoreError
     Ok(Record {
         command_id: CommandId(columns.get(COMMAND_ID, "command_id")?),
         command_name: columns.name(NAME, "name")?,
-        fingerprint: columns.fingerprint()?,
-        actor: columns.actor()?,
+        fingerprint: columns.fingerprint(FINGERPRINT)?,
+        actor: columns.actor(ACTOR)?,
         recorded_at: columns.time(RECORDED_AT, "recorded_at")?,
         streams: stream_versions(streams, tenant).map_err(|why| columns.damaged("streams", why))?,
         position: columns.position(POSITION, "position")?,
@@ -162,7 +99,7 @@ pub(crate) fn event(row: &PgRow, stream: &StreamId) -> Result<StoredEvent, Store
                 .map(IdempotencyKey::parse)
                 .transpose()
                 .map_err(|why| columns.damaged("key", why))?,
-            actor: columns.actor()?,
+            actor: columns.actor(ACTOR)?,
             correlation_id: CorrelationId(columns.get(CORRELATION_ID, "correlation_id")?),
             causation_id: columns.optional(CAUSATION_ID, "causation_id")?,
             time: columns.time(RECORDED_AT, "recorded_at")?,
@@ -296,97 +233,4 @@ fn stream_versions(text: &str, tenant: TenantId) -> Result<Vec<StreamVersion>, I
         Ok(StreamVersion { stream, version: Version::new(version) })
     };
     parts.into_iter().map(read).collect()
-}
-
-/// A row's columns, and where they come from, for errors that name the place and no data.
-struct Columns<'r> {
-    row: &'r PgRow,
-    place: &'static str,
-}
-
-impl<'r> Columns<'r> {
-    /// A column that must be there.
-    fn get<T>(&self, at: usize, column: &str) -> Result<T, StoreError>
-    where
-        T: Decode<'r, Postgres> + Type<Postgres>,
-    {
-        self.optional(at, column)?.ok_or_else(|| self.damaged(column, "is missing"))
-    }
-
-    /// A column that may be NULL.
-    fn optional<T>(&self, at: usize, column: &str) -> Result<Option<T>, StoreError>
-    where
-        T: Decode<'r, Postgres> + Type<Postgres>,
-    {
-        self.row.try_get(at).map_err(|_| self.damaged(column, "has another type"))
-    }
-
-    fn number(&self, at: usize, column: &str) -> Result<u64, StoreError> {
-        let number: i64 = self.get(at, column)?;
-        u64::try_from(number).map_err(|_| self.damaged(column, "is negative"))
-    }
-
-    /// A position that may be NULL.
-    fn position(&self, at: usize, column: &str) -> Result<Option<Position>, StoreError> {
-        let number: Option<i64> = self.optional(at, column)?;
-        let number = number.map(u64::try_from).transpose();
-        Ok(number.map_err(|_| self.damaged(column, "is negative"))?.map(Position::new))
-    }
-
-    fn server_version(&self, at: usize) -> Result<u32, StoreError> {
-        let number: i32 = self.get(at, "server_version")?;
-        u32::try_from(number).map_err(|why| self.damaged("server_version", why))
-    }
-
-    /// A place, which the database counts from 1.
-    fn place_in_list(&self, at: usize) -> Result<usize, StoreError> {
-        let number: i32 = self.get(at, "place")?;
-        usize::try_from(number - 1).map_err(|why| self.damaged("place", why))
-    }
-
-    fn name(&self, at: usize, column: &str) -> Result<Name, StoreError> {
-        let text: String = self.get(at, column)?;
-        Name::new(text).map_err(|_| self.damaged(column, "is no name"))
-    }
-
-    fn aggregate_id(&self, at: usize, column: &str) -> Result<AggregateId, StoreError> {
-        let text: &str = self.get(at, column)?;
-        AggregateId::new(text).map_err(|why| self.damaged(column, why))
-    }
-
-    /// The driver hands out bytes without copying them only where they did not come as text.
-    fn fingerprint(&self) -> Result<Option<Fingerprint>, StoreError> {
-        let damaged = |why| self.damaged("fingerprint", why);
-        let raw = self.row.try_get_raw(FINGERPRINT);
-        let is_text = raw.is_ok_and(|raw| raw.format() == PgValueFormat::Text);
-        if is_text {
-            let bytes: Option<Vec<u8>> = self.optional(FINGERPRINT, "fingerprint")?;
-            return bytes.map(|bytes| Fingerprint::from_bytes(&bytes)).transpose().map_err(damaged);
-        }
-        let bytes: Option<&[u8]> = self.optional(FINGERPRINT, "fingerprint")?;
-        bytes.map(Fingerprint::from_bytes).transpose().map_err(damaged)
-    }
-
-    fn actor(&self) -> Result<Option<Actor>, StoreError> {
-        let actor: Option<&str> = self.optional(ACTOR, "actor")?;
-        actor.map(Actor::new).transpose().map_err(|why| self.damaged("actor", why))
-    }
-
-    fn time(&self, at: usize, column: &str) -> Result<Timestamp, StoreError> {
-        let time: DateTime<Utc> = self.get(at, column)?;
-        Ok(Timestamp::from(time))
-    }
-
-    fn json(&self, at: usize, column: &str) -> Result<Json, StoreError> {
-        let text: &str = self.get(at, column)?;
-        Ok(Json::from_stored(text))
-    }
-
-    /// Names the column, the table and, where the row has one, its position.
-    fn damaged(&self, column: &str, why: impl std::fmt::Display) -> StoreError {
-        let position = self.row.try_get::<i64, _>(POSITION).ok();
-        let position = position.filter(|_| self.row.len() > LEASE_UNTIL);
-        let at = position.map(|at| format!(" at position {at}")).unwrap_or_default();
-        corrupt(format!("a damaged row in {}{at}: `{column}` {why}", self.place))
-    }
 }

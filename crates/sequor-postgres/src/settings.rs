@@ -79,12 +79,12 @@ pub struct PostgresSettings {
     /// Commits that wait or are under way at most; further callers wait before the queue. Default
     /// 1,024, 1 to 65,536; costs the memory of the waiting commits.
     pub queue_commits_max: usize,
-    /// How long a batch waits for as many commits as the last one answered. Default 100 µs, 0 to
-    /// 10 ms; 0 makes the batches of a few callers small, and longer waits keep a core busy. Whoever
-    /// is alone waits once at most, right after company.
+    /// How long a batch waits for the callers that the last one has answered to come back. Default
+    /// 100 µs, 0 to 10 ms; 0 makes the batches of a few callers small, and longer waits keep a core
+    /// busy. Whoever is alone never waits, except once, right after company.
     pub linger: Duration,
-    /// Connections that commit batches at most. Default 2, 1 to 16; one more joins only when 32
-    /// commits wait, or a whole batch of them where that is less.
+    /// Connections that commit batches at most. Default 2, 1 to 16; one more joins only when 8 commits
+    /// wait, or a whole batch of them where that is less.
     pub writers_max: usize,
     /// Connections for loads, open transactions and commands that wait for a lock, at most.
     /// Default 8, 2 to 1,024; about four for each core of the server are enough.

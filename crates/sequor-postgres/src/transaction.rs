@@ -15,8 +15,9 @@ use sqlx::postgres::PgTransactionManager;
 use sqlx::{AssertSqlSafe, PgConnection, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 
-use crate::commit::batch::{Call, Failure, Judged, call_commit, project_one};
+use crate::commit::batch::{Call, Failure, call_commit, project_one};
 use crate::commit::check;
+use crate::commit::verdicts::Judged;
 use crate::connection::Session;
 use crate::error::{commit_error, corrupt, is_damaged, store_error, user_error};
 use crate::history::read_history;

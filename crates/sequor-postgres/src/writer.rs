@@ -15,8 +15,9 @@ use sqlx::PgConnection;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::commit::batch::{COMMIT, Judged, commit_batch};
+use crate::commit::batch::{COMMIT, commit_batch};
 use crate::commit::one::COMMIT_ONE;
+use crate::commit::verdicts::Judged;
 use crate::connection::{Connect, Session};
 use crate::partitions::PartitionLock;
 use crate::pool::Pool;
@@ -85,8 +86,6 @@ struct Bounds {
     linger: Duration,
     wait: Duration,
     lock_wait: Duration,
-    /// So many commits must wait before another writer joins.
-    join_at: usize,
 }
 
 #[derive(Debug, Default)]
@@ -116,7 +115,6 @@ impl Writers {
             linger: settings.linger,
             wait: settings.batch_wait_max,
             lock_wait: settings.lock_wait_max,
-            join_at: JOIN_AT.min(settings.batch_commits_max),
         };
         Arc::new(Self {
             queue: Mutex::new(queue),
@@ -140,8 +138,9 @@ impl Writers {
     pub(crate) fn submit(self: &Arc<Self>, job: Job) {
         let mut queue = self.queue();
         queue.waiting.push_back(job);
-        let joins = queue.working == 0 || queue.waiting.len() >= self.bounds.join_at;
-        if joins && let Some(seat) = queue.resting.pop() {
+        if queue.wants_a_writer(&self.bounds)
+            && let Some(seat) = queue.resting.pop()
+        {
             queue.working += 1;
             drop(queue);
             tokio::spawn(Arc::clone(self).work(seat));
@@ -182,14 +181,14 @@ impl Writers {
         shift.end(seat);
     }
 
-    /// A batch: what waits; and, if the last batch had company, what arrives within the linger.
-    /// `None` when there is nothing to do.
+    /// A batch: what waits, and what arrives within the linger, until those that the last batch has
+    /// answered may all have come back. `None` when there is nothing to do.
     async fn gather(&self, shift: &mut Shift) -> Option<Vec<Job>> {
         let since = Instant::now();
+        let wanted = self.queue().wanted(&self.bounds);
         loop {
             {
                 let mut queue = self.queue();
-                let wanted = queue.answered.clamp(1, self.bounds.commits_max);
                 let is_late = since.elapsed() >= self.bounds.linger;
                 if queue.waiting.len() >= wanted || is_late {
                     let jobs = queue.take_batch(&self.bounds);
@@ -318,10 +317,23 @@ impl Writers {
     }
 }
 
-/// Another writer joins when so many commits wait: below that, one shares more.
-const JOIN_AT: usize = 32;
+/// Another writer joins when so many commits wait. Below that one is about as fast where flushes take
+/// little time, and faster where they take a millisecond, since more share each.
+const JOIN_AT: usize = 8;
 
 impl Queue {
+    /// Whether there is work for one more writer.
+    fn wants_a_writer(&self, bounds: &Bounds) -> bool {
+        self.working == 0 || self.waiting.len() >= JOIN_AT.min(bounds.commits_max)
+    }
+
+    /// For how many commits the next batch waits: whoever was just answered is expected back, beside
+    /// those that wait already. So a few callers share their trips, and do not fall into two halves
+    /// that wait for each other.
+    fn wanted(&self, bounds: &Bounds) -> usize {
+        (self.answered + self.waiting.len()).clamp(1, bounds.commits_max)
+    }
+
     /// Whether something waits that need not wait for what is in hand.
     fn has_work(&self) -> bool {
         let is_free = |job: &Job| {

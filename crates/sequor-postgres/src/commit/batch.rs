@@ -5,55 +5,23 @@
 
 use std::time::Duration;
 
-use sequor_core::ports::Committed;
 use sequor_core::{
-    CommandId, Commit, Invalid, Name, Position, Projections, Record, StoreError, StoredEvent,
-    StreamId, TenantId,
+    CommandId, Commit, Invalid, Name, Position, Projections, StoreError, StoredEvent, TenantId,
 };
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
 
 use super::one::{call_commit_one, only_stream};
 use super::rows::BatchRows;
+use super::verdicts::{Judged, judged};
 use crate::connection::Session;
-use crate::error::{commit_error, corrupt, store_error};
+use crate::error::{commit_error, store_error};
 use crate::partitions::PartitionLock;
 use crate::project::project;
-use crate::row::{self, Verdict};
 use crate::statement::Protocol;
 use crate::transaction;
 use crate::writer::Job;
 
 pub(crate) const COMMIT: &str = include_str!("../sql/commit.sql");
-
-/// What became of a commit in a batch.
-#[derive(Debug)]
-pub(crate) enum Judged {
-    /// True once the transaction is: the positions of its events.
-    Fresh(Vec<Position>),
-    /// This record answers.
-    Known(Record),
-    /// May not.
-    Refused(StoreError),
-    /// Somebody else held a lock for too long.
-    Blocked,
-    /// There was no time to try, because others had to wait.
-    Untried,
-}
-
-impl Judged {
-    /// What its caller is told; `None` where it was blocked.
-    pub(crate) fn answer(self, commit: &Commit) -> Option<Result<Committed, StoreError>> {
-        match self {
-            Self::Fresh(positions) => {
-                Some(Ok(Committed::Fresh(commit.record(positions.last().copied()))))
-            }
-            Self::Known(record) => Some(Ok(Committed::Known(record))),
-            Self::Refused(error) => Some(Err(error)),
-            Self::Blocked | Self::Untried => None,
-        }
-    }
-}
 
 /// How a batch is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,39 +191,7 @@ pub(crate) async fn call_commit(
         .bind(call.speaks_for.map(|tenant| *tenant.as_uuid()))
         .bind(call.written.map(|command| command.0))
         .bind(call.is_claimed);
-    let mut all: Vec<Judged> = commits.iter().map(|_| Judged::Blocked).collect();
     let found = rows.bind(statement).fetch_all(&mut session.postgres).await;
-    for row in found.map_err(Failure::Statement)? {
-        let place = row::place(&row).map_err(Failure::Answer)?;
-        let (Some(slot), Some((commit, _))) = (all.get_mut(place), commits.get(place)) else {
-            return Err(Failure::Answer(corrupt("a verdict for a command that was not sent")));
-        };
-        *slot = judged(&row, commit, &streams).unwrap_or_else(Judged::Refused);
-    }
-    Ok(all)
-}
-
-/// What a row says of its command; streams are named by their place.
-pub(crate) fn judged(
-    row: &PgRow,
-    commit: &Commit,
-    streams: &[&StreamId],
-) -> Result<Judged, StoreError> {
-    Ok(match row::verdict(row, commit.meta.tenant)? {
-        Verdict::Fresh(positions) => Judged::Fresh(positions),
-        Verdict::Known(record) => Judged::Known(*record),
-        Verdict::Blocked => Judged::Blocked,
-        Verdict::Untried => Judged::Untried,
-        Verdict::Moved { stream, actual } => {
-            let stream = streams.get(stream).copied();
-            let write = commit.streams.iter().find(|write| Some(&write.stream) == stream);
-            let write = write.ok_or_else(|| corrupt("a conflict on a stream that was not sent"))?;
-            let (stream, expected) = (write.stream.clone(), write.expected);
-            Judged::Refused(StoreError::Conflict { stream, expected, actual })
-        }
-        Verdict::Taken { scope, value, aggregate, id } => {
-            let holder = StreamId { tenant: commit.meta.tenant, aggregate, id };
-            Judged::Refused(StoreError::UniqueTaken { scope, value, holder })
-        }
-    })
+    let found = found.map_err(Failure::Statement)?;
+    judged(&found, commits.iter().map(|(commit, _)| *commit), &streams).map_err(Failure::Answer)
 }

@@ -4,7 +4,8 @@
 
 use sequor_core::{Commit, StreamId, StreamWrite};
 
-use super::batch::{Call, Failure, Judged, judged};
+use super::batch::{Call, Failure};
+use super::verdicts::{Judged, judged};
 use crate::connection::Session;
 use crate::error::{is_archived, is_blocked};
 use crate::partitions::PartitionLock;
@@ -57,8 +58,8 @@ pub(crate) async fn call_commit_one(
         // Its key was known, and was archived before it could be read.
         Ok(None) => Ok(None),
         Ok(Some(row)) => {
-            let judged = judged(&row, commit, &[&write.stream]);
-            Ok(Some(judged.unwrap_or_else(Judged::Refused)))
+            let judged = judged(&[row], std::iter::once(commit), &[&write.stream]);
+            Ok(judged.map_err(Failure::Answer)?.pop())
         }
         Err(error) if is_blocked(&error) => Ok(Some(Judged::Blocked)),
         Err(error) if is_archived(&error) => Ok(None),

@@ -3,18 +3,23 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use sequor_core::{Commit, Invalid, StreamId, UniqueChange};
+use sequor_core::{CommandId, Commit, Invalid, StreamId, StreamWrite, UniqueChange};
 use uuid::Uuid;
 
 use crate::partitions::PartitionLock;
 use crate::row;
 use crate::statement::Statement;
 
+/// Of a stream whose first command is yet to be added.
+const UNTOUCHED: i64 = -1;
+
 /// The columns of a batch. Commands and streams are named by their place, from 1.
 #[derive(Debug, Default)]
 pub(crate) struct BatchRows<'c> {
     /// Sorted, each once.
     lock_keys: BTreeSet<i64>,
+    /// Whether it can be written as a whole, if nothing is in its way.
+    is_straight: bool,
     commands: Commands<'c>,
     streams: Streams<'c>,
     writes: Writes,
@@ -37,15 +42,23 @@ struct Commands<'c> {
     causation: Vec<Option<Uuid>>,
     recorded_at: Vec<DateTime<Utc>>,
     streams: Vec<String>,
+    /// The place of its last event, if it has any.
+    last_event: Vec<Option<i32>>,
 }
 
-/// Sorted, each once: the order in which they are locked.
+/// Sorted, each once: the order in which they are locked. With what the batch does to each.
 #[derive(Debug, Default)]
 struct Streams<'c> {
     sorted: Vec<&'c StreamId>,
     tenant: Vec<Uuid>,
     aggregate: Vec<&'c str>,
     id: Vec<&'c str>,
+    /// What its first command expects, and who must have made that.
+    expected: Vec<i64>,
+    after: Vec<Option<Uuid>>,
+    /// What it will be if all succeed, and who makes that; nil where it is only looked at.
+    next: Vec<i64>,
+    maker: Vec<Uuid>,
 }
 
 #[derive(Debug, Default)]
@@ -87,12 +100,15 @@ impl<'c> BatchRows<'c> {
             .flat_map(|(commit, _)| commit.streams.iter().map(|write| &write.stream))
             .collect();
         let lock_keys = commits.iter().map(|(_, lock)| lock.key).collect();
-        let mut rows = Self { lock_keys, streams: Streams::of(sorted), ..Self::default() };
+        let streams = Streams::of(sorted);
+        let mut rows = Self { lock_keys, is_straight: true, streams, ..Self::default() };
         for (place, (commit, lock)) in (1..).zip(commits) {
             rows.commands.append(commit, *lock);
             rows.append_writes(place, commit);
             rows.append_events(place, commit)?;
+            rows.commands.last_event.push(rows.events.last_of(commit));
         }
+        rows.is_straight &= rows.streams.next.iter().all(|next| *next > 0);
         Ok(rows)
     }
 
@@ -104,6 +120,8 @@ impl<'c> BatchRows<'c> {
     fn append_writes(&mut self, command: i32, commit: &'c Commit) {
         for write in &commit.streams {
             let stream = self.streams.place_of(&write.stream);
+            let follows = self.streams.follow(stream, write, commit.meta.command_id);
+            self.is_straight &= follows && write.unique.is_empty();
             self.writes.command.push(command);
             self.writes.stream.push(stream);
             self.writes.expected.push(row::signed(write.expected.get()));
@@ -134,8 +152,9 @@ impl<'c> BatchRows<'c> {
     where
         'c: 'q,
     {
-        let Self { lock_keys, commands, streams, writes, events, changes } = self;
+        let Self { lock_keys, is_straight, commands, streams, writes, events, changes } = self;
         statement
+            .bind(is_straight)
             .bind(Vec::from_iter(lock_keys))
             .bind(commands.tenant)
             .bind(commands.partition)
@@ -150,9 +169,14 @@ impl<'c> BatchRows<'c> {
             .bind(commands.causation)
             .bind(commands.recorded_at)
             .bind(commands.streams)
+            .bind(commands.last_event)
             .bind(streams.tenant)
             .bind(streams.aggregate)
             .bind(streams.id)
+            .bind(streams.expected)
+            .bind(streams.after)
+            .bind(streams.next)
+            .bind(streams.maker)
             .bind(writes.command)
             .bind(writes.stream)
             .bind(writes.expected)
@@ -198,14 +222,49 @@ impl<'c> Streams<'c> {
             tenant: sorted.iter().map(|stream| *stream.tenant.as_uuid()).collect(),
             aggregate: sorted.iter().map(|stream| stream.aggregate.as_str()).collect(),
             id: sorted.iter().map(|stream| stream.id.as_str()).collect(),
+            expected: vec![UNTOUCHED; sorted.len()],
+            after: vec![None; sorted.len()],
+            next: vec![UNTOUCHED; sorted.len()],
+            maker: vec![Uuid::nil(); sorted.len()],
             sorted,
         }
+    }
+
+    /// Adds what a command does to the stream at a place, and says whether it goes on from what the
+    /// commands before it make of it.
+    fn follow(&mut self, place: i32, write: &StreamWrite, command: CommandId) -> bool {
+        let at = usize::try_from(place - 1).unwrap_or_default();
+        let (expected, after) = (row::signed(write.expected.get()), write.after.map(|it| it.0));
+        let (Some(next), Some(maker)) = (self.next.get_mut(at), self.maker.get_mut(at)) else {
+            return false;
+        };
+        let is_first = *next == UNTOUCHED;
+        let follows = is_first || *next == expected && after.is_none_or(|after| after == *maker);
+        *next = row::signed(write.next.get());
+        if write.next != write.expected {
+            *maker = command.0;
+        }
+        if is_first
+            && let (Some(first), Some(made_by)) =
+                (self.expected.get_mut(at), self.after.get_mut(at))
+        {
+            (*first, *made_by) = (expected, after);
+        }
+        follows
     }
 
     /// Invariant: every stream of the batch is here.
     fn place_of(&self, stream: &StreamId) -> i32 {
         let place = self.sorted.binary_search(&stream).unwrap_or_default();
         i32::try_from(place + 1).unwrap_or(i32::MAX)
+    }
+}
+
+impl Events<'_> {
+    /// The place of a commit's last event, once they are here.
+    fn last_of(&self, commit: &Commit) -> Option<i32> {
+        let last = i32::try_from(self.command.len()).unwrap_or(i32::MAX);
+        (!commit.events.is_empty()).then_some(last)
     }
 }
 

@@ -88,12 +88,12 @@ async fn a_commit_by_hand_reaches_no_stream_of_another_tenant() {
     let store = open(&database).await;
     fresh(commit(&store, checked(draft(tenant(2), "theirs", 0))).await);
     let forge = "SELECT * FROM sequor.commit(
-        5, '018f2f6e-0000-7000-8000-000000000001', NULL, false, '{}',
+        5, '018f2f6e-0000-7000-8000-000000000001', NULL, false, false, '{}',
         '{018f2f6e-0000-7000-8000-000000000001}', '{0}', ARRAY[gen_random_uuid()], '{NULL}', '{n}',
         '{\"{}\"}', '{NULL}', '{\"{}\"}', '{NULL}', ARRAY[gen_random_uuid()], '{NULL}',
-        ARRAY[now()], '{\"[]\"}', '{018f2f6e-0000-7000-8000-000000000002}', '{account}',
-        '{theirs}', '{1}', '{1}', '{1}', '{NULL}', '{2}', '{1}', '{1}', '{2}', '{n}', '{1}',
-        '{\"{}\"}', '{}', '{}', '{}', '{}', '{}')";
+        ARRAY[now()], '{\"[]\"}', '{1}', '{018f2f6e-0000-7000-8000-000000000002}', '{account}',
+        '{theirs}', '{1}', '{NULL}', '{2}', ARRAY[gen_random_uuid()], '{1}', '{1}', '{1}', '{NULL}',
+        '{2}', '{1}', '{1}', '{2}', '{n}', '{1}', '{\"{}\"}', '{}', '{}', '{}', '{}', '{}')";
     let mut session = user_session(&database, tenant(1)).await;
     let refused = sqlx::raw_sql(forge).execute(&mut session).await.unwrap_err();
     assert_eq!(refused.as_database_error().unwrap().code().unwrap(), "SQ001", "{refused}");

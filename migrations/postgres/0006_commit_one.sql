@@ -14,7 +14,7 @@ CREATE FUNCTION sequor.commit_one(
     e_name text[], e_schema integer[], e_payload text[]
 )
 RETURNS TABLE (
-    place integer, verdict smallint, positions bigint[], stream integer, actual bigint,
+    verdicts smallint[], positions bigint[], place integer, stream integer, actual bigint,
     scope text, value text, holder_aggregate text, holder_id text,
     command_id uuid, name text, known_fingerprint bytea, known_actor text, recorded_at timestamptz,
     streams text, known_output text, "position" bigint, state smallint, lease_until timestamptz,
@@ -35,13 +35,11 @@ DECLARE
     drawn bigint[];
     i integer;
 BEGIN
-    ignored := sequor.check_isolation();
-    ignored := sequor.check_open(NULL, NULL);
-    ignored := sequor.check_tenant(ARRAY[tenant]);
+    ignored := sequor.check_commit(NULL, NULL, NULL);
     ignored := set_config('lock_timeout', wait_ms::text, true);
     ignored := pg_advisory_xact_lock_shared(lock_key);
     place := 1;
-    verdict := 0;
+    verdicts := '{0}';
     IF wanted IS NOT NULL THEN
         INSERT INTO sequor.idempotency_keys (tenant_id, key, command_id)
         VALUES (tenant, wanted, command)
@@ -50,7 +48,7 @@ BEGIN
             -- A statement of its own, hence a snapshot that sees the winner.
             RETURN QUERY
             SELECT
-                1, 1::smallint, NULL::bigint[], NULL::integer, NULL::bigint, NULL::text,
+                '{1}'::smallint[], NULL::bigint[], 1, NULL::integer, NULL::bigint, NULL::text,
                 NULL::text, NULL::text, NULL::text,
                 known.command_id, known.name, known.fingerprint, known.actor, known.recorded_at,
                 known.streams::text, known.output::text, known.position, key.state,
@@ -78,7 +76,7 @@ BEGIN
         IF wanted IS NOT NULL AND sequor.archived(tenant, wanted) IS NOT NULL THEN
             RAISE EXCEPTION 'the key is archived' USING ERRCODE = 'SQ005';
         END IF;
-        verdict := 2;
+        verdicts := '{2}';
         stream := 1;
         actual := coalesce((
             SELECT s.version FROM sequor.streams AS s

@@ -1,0 +1,1 @@
+-- Empty: in SQLite the library itself judges the commands of a batch.
