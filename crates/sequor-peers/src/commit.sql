@@ -37,9 +37,10 @@ WITH wanted AS (
         array_agg(clock_timestamp() ORDER BY place) AS times
     FROM wanted
 )
-SELECT 1 / (count(*) FILTER (WHERE answer.verdict = 0) = 50)::integer
+SELECT 1 / (array_fill(0::smallint, ARRAY[50]) = answer.verdicts)::integer
 FROM batch, sequor.commit(
-    wait_ms => 5000, speaks_for => NULL, is_claimed => false,
+    wait_ms => 5000, speaks_for => NULL, written_before => NULL, is_claimed => false,
+    is_straight => true,
     lock_keys => (
         SELECT array_agg(lock_key) FROM sequor.partitions
         WHERE partition = (SELECT event.partition FROM sequor.events AS event LIMIT 1)
@@ -56,8 +57,10 @@ FROM batch, sequor.commit(
     c_output => array_fill('null'::text, ARRAY[50]),
     c_actor => array_fill(NULL::text, ARRAY[50]), c_correlation => batch.ids,
     c_causation => array_fill(NULL::uuid, ARRAY[50]), c_recorded_at => batch.times,
-    c_streams => batch.streams,
+    c_streams => batch.streams, c_last_event => batch.places,
     s_tenant => batch.tenants, s_aggregate => batch.aggregates, s_id => batch.accounts,
+    s_expected => batch.versions, s_after => array_fill(NULL::uuid, ARRAY[50]),
+    s_next => batch.next_versions, s_maker => batch.ids,
     w_command => batch.places, w_stream => batch.places, w_expected => batch.versions,
     w_after => array_fill(NULL::uuid, ARRAY[50]), w_next => batch.next_versions,
     e_command => batch.places, e_stream => batch.places, e_version => batch.next_versions,

@@ -33,7 +33,7 @@ use clap::Parser;
 #[command(name = "cargo xtask bench --peers", verbatim_doc_comment)]
 struct Arguments {
     /// How long each row is measured, in seconds; each is measured three times.
-    #[arg(long, default_value_t = 0.4, value_parser = seconds)]
+    #[arg(long, default_value_t = 0.25, value_parser = seconds)]
     seconds: f64,
     /// Measures only these beside sequor, by name, apart by commas.
     #[arg(long, value_delimiter = ',')]

@@ -27,10 +27,10 @@ const LOADS: [Load; 8] = [
 const CROWD: Load = Load { work: Work::Deposit, callers: 256 };
 
 /// What a measurement takes beside itself: a copy of the database, connections and the warm-up.
-const AROUND: Duration = Duration::from_millis(600);
+const AROUND: Duration = Duration::from_millis(500);
 
 /// What a filled database takes.
-const FILLING: Duration = Duration::from_secs(3);
+const FILLING: Duration = Duration::from_secs(2);
 
 /// How much longer than planned a measurement may take before it has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -159,7 +159,8 @@ impl Bench {
     fn plan(&self) -> String {
         let count = self.measurements();
         let fills = 2 * self.postgres.len() + self.sqlite.len();
-        let all = (self.duration + AROUND).as_secs_f64() * u32::try_from(count).map_or(0.0, f64::from)
+        let all = (self.duration + AROUND).as_secs_f64()
+            * u32::try_from(count).map_or(0.0, f64::from)
             + FILLING.as_secs_f64() * u32::try_from(fills).map_or(0.0, f64::from);
         format!(
             "{count} measurements of {} s each: about {:.0} minutes.",
@@ -210,7 +211,9 @@ impl Bench {
             self.bar.set_message(format!("filling {}", system.name()));
             match tokio::time::timeout(PATIENCE, stage.fill(*system)).await {
                 Ok(Ok(())) => filled.push(*system),
-                Ok(Err(error)) => self.complain(&format!("{} is left out: {error:#}", system.name())),
+                Ok(Err(error)) => {
+                    self.complain(&format!("{} is left out: {error:#}", system.name()))
+                }
                 Err(_) => self.complain(&format!("{} is left out: too slow", system.name())),
             }
         }

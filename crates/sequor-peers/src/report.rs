@@ -31,7 +31,8 @@ impl Row {
 
     /// The one of them that did most.
     pub(crate) fn best(&self) -> Option<(&'static str, Figure)> {
-        let best = self.others().max_by(|one, other| one.1.per_second.total_cmp(&other.1.per_second));
+        let best =
+            self.others().max_by(|one, other| one.1.per_second.total_cmp(&other.1.per_second));
         best.copied()
     }
 }

@@ -37,7 +37,7 @@ use crate::workspace::Workspace;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
-    /// How long each row is measured, in seconds: 2 if not said, and 0.4 with --peers.
+    /// How long each row is measured, in seconds: 2 if not said, and 0.25 with --peers.
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
     /// Measures only some of it: memory, sqlite, postgres, rivals, replay, growth; or, with --peers,
