@@ -21,6 +21,7 @@ use sequor_core::{
 pub(crate) use backing::Backing;
 use entity::Entities;
 pub use entity::Ref;
+pub(crate) use load::Belief;
 pub(crate) use speculation::Speculation;
 
 use crate::envelope::{Envelope, Options};
@@ -125,7 +126,7 @@ impl<S: Store> Repo<S> {
     /// this build cannot read.
     pub async fn load<A: Aggregate>(&mut self, id: impl fmt::Display) -> Result<Ref<A>, RepoError> {
         let stream = self.stream::<A>(AggregateId::new(id)?)?;
-        let loaded = self.load_stream(stream, None).await;
+        let loaded = self.load_stream(stream, Belief::None, None).await;
         self.transient |= loaded.as_ref().is_err_and(StoreError::is_transient);
         Ok(loaded?)
     }

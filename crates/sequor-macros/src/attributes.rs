@@ -47,14 +47,14 @@ pub(crate) const COMMAND: Grammar = Grammar {
     keys: [
         (Place::Enum, COMMAND_ENUM),
         (Place::Struct, COMMAND_STRUCT),
-        (Place::Variant, &["name"]),
+        (Place::Variant, &["name", "creates"]),
         (Place::Field, &["volatile"]),
     ],
 };
 
 const COMMAND_ENUM: &[&str] = &["prefix", "output", "rejection", "id", "validate", "crate"];
 const COMMAND_STRUCT: &[&str] =
-    &["name", "prefix", "output", "rejection", "id", "validate", "crate"];
+    &["name", "prefix", "output", "rejection", "id", "creates", "validate", "crate"];
 
 impl Grammar {
     /// Reads the attributes of one place; every attribute is read, whatever is wrong with another.
@@ -119,6 +119,7 @@ pub(crate) struct Options {
     pub(crate) output: Option<Type>,
     pub(crate) rejection: Option<Type>,
     pub(crate) id: Option<Ident>,
+    pub(crate) creates: Option<Span>,
     pub(crate) validate: Option<Span>,
     pub(crate) volatile: Option<Span>,
 }
@@ -141,6 +142,8 @@ impl Options {
             set(&mut self.rejection, meta, value)
         } else if is("id") {
             set(&mut self.id, meta, field)
+        } else if is("creates") {
+            set(&mut self.creates, meta, flag)
         } else if is("validate") {
             set(&mut self.validate, meta, flag)
         } else {

@@ -148,9 +148,13 @@ fn validate(subject: &Subject) -> Option<TokenStream> {
 
 /// The command's aggregate, where `id` names the field that holds it.
 fn target(subject: &Subject) -> Result<Option<TokenStream>> {
+    let mut creators = subject.cases.iter().filter_map(|case| case.creates).peekable();
     let Some(id) = &subject.options.id else {
-        return Ok(None);
+        let message = "`creates` is about the command's aggregate: name the field with its id, as in \
+                       `#[command(id = account)]`";
+        return creators.next().map_or(Ok(None), |at| Err(Error::new(at, message)));
     };
+    let creates = creators.peek().is_some().then(|| creates(subject));
     let krate = subject.krate();
     let mut errors = Errors::default();
     let arms: Vec<_> = subject
@@ -170,8 +174,23 @@ fn target(subject: &Subject) -> Result<Option<TokenStream>> {
             ) -> ::core::result::Result<#krate::AggregateId, #krate::Invalid> {
                 match self { #(#arms)* }
             }
+
+            #creates
         }
     }))
+}
+
+/// Which cases usually begin their aggregate.
+fn creates(subject: &Subject) -> TokenStream {
+    let arms = subject.arms(|case| {
+        let creates = case.creates.is_some();
+        quote!(#creates)
+    });
+    quote! {
+        fn creates(&self) -> bool {
+            match self { #arms }
+        }
+    }
 }
 
 fn target_arm(subject: &Subject, case: &Case, id: &Ident) -> Result<TokenStream> {

@@ -80,6 +80,7 @@ pub fn derive_event(input: TokenStream) -> TokenStream {
 /// | `#[command(output = Balance)]` | enum, struct | what it answers | `()` |
 /// | `#[command(rejection = Refused)]` | enum, struct | how the domain says no | [`Infallible`](std::convert::Infallible) |
 /// | `#[command(id = account)]` | enum, struct | the field with the aggregate's id; implements `Target` | not about one aggregate |
+/// | `#[command(creates)]` | variant, struct | it usually begins its aggregate: decided without a load where nothing is known of it | it is loaded first |
 /// | `#[command(validate)]` | enum, struct | `validate` calls the type's own `Validate` | no checks |
 /// | `#[command(volatile)]` | named field | is left out of the fingerprint | every field counts |
 /// | `#[command(crate = sequor_core)]` | enum, struct | where sequor is | `::sequor` |

@@ -27,6 +27,7 @@ pub(crate) struct Case {
     pub(crate) is_variant: bool,
     pub(crate) name: String,
     pub(crate) version: u32,
+    pub(crate) creates: Option<Span>,
     pub(crate) fields: Vec<(Field, Options)>,
 }
 
@@ -158,6 +159,7 @@ impl Case {
             is_variant: false,
             name: names::resolve(grammar, ident, options.prefix.as_ref(), options)?,
             version: options.version.unwrap_or(1),
+            creates: options.creates,
             fields: read_fields(fields, grammar)?,
         })
     }
@@ -175,6 +177,7 @@ impl Case {
             is_variant: true,
             name: name.unwrap_or_default(),
             version: options.version.unwrap_or(1),
+            creates: options.creates,
             fields: fields.unwrap_or_default(),
         })
     }

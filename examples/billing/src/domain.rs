@@ -14,7 +14,7 @@ const LIMIT_CENTS_MAX: i64 = 1_000_000_000;
 
 /// Opens an account. Checked by the `garde` crate.
 #[derive(Clone, Debug, Command, Serialize, Deserialize, Validate)]
-#[command(name = "open", rejection = Refused, id = account, validate)]
+#[command(name = "open", rejection = Refused, id = account, creates, validate)]
 #[serde(deny_unknown_fields)]
 #[garde(allow_unvalidated)]
 pub(crate) struct Open {

@@ -13,17 +13,27 @@ use crate::cache::Entry;
 use crate::envelope::Envelope;
 use crate::error::Halt;
 
+/// What a decider believes of an aggregate of which nothing is known yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Belief {
+    /// Nothing: it must be loaded.
+    None,
+    /// That it is new. Its commit finds out when it is not.
+    New,
+}
+
 impl<S: Store> Repo<S> {
     /// Loads an aggregate, and looks the key up on the way where that costs no trip of its own.
     pub(crate) async fn load_stream<A: Aggregate>(
         &mut self,
         stream: StreamId,
+        belief: Belief,
         key: Option<&IdempotencyKey>,
     ) -> Result<Ref<A>, StoreError> {
         if let Some(known) = self.entities.find(&stream) {
             return known.ok_or_else(|| of_two_types(&stream));
         }
-        let (mut version, mut state, will_do) = self.newest::<A>(&stream);
+        let (mut version, mut state, will_do) = self.newest::<A>(&stream, belief);
         self.unchecked = will_do;
         if !will_do {
             let History { record, events } = self.history(&stream, version, key).await?;
@@ -113,10 +123,14 @@ impl<S: Store> Repo<S> {
 
     /// The newest state that we know of, and whether it will do. A decider's commit finds out when it
     /// is behind; a handler's SQL would not.
-    fn newest<A: Aggregate>(&mut self, stream: &StreamId) -> (Version, Arc<A>, bool) {
+    fn newest<A: Aggregate>(
+        &mut self,
+        stream: &StreamId,
+        belief: Belief,
+    ) -> (Version, Arc<A>, bool) {
         let cached = self.backing.cache.get::<A>(stream);
         match &mut self.ground {
-            Ground::Speculative(Some(speculation)) => speculation.newest(cached),
+            Ground::Speculative(Some(speculation)) => speculation.newest(cached, belief),
             Ground::Speculative(None) | Ground::Transaction(_) => {
                 let (version, state) = cached.unwrap_or_default();
                 (version, state, false)

@@ -8,6 +8,7 @@ use sequor_core::{CommandId, StreamId, Version};
 use crate::cache::Entry;
 use crate::error::Halt;
 use crate::lanes::{Link, Turn, UnderWay};
+use crate::repo::Belief;
 use crate::retry::Tries;
 
 /// What a decider stands on that decides before anything is claimed: its turn, and the commit that
@@ -51,6 +52,7 @@ impl Speculation {
     pub(super) fn newest<A: Default + Send + Sync + 'static>(
         &mut self,
         cached: Option<(Version, Arc<A>)>,
+        belief: Belief,
     ) -> (Version, Arc<A>, bool) {
         let (version, state) = cached.unwrap_or_default();
         let forecast = self.turn.forecast().filter(|_| self.footing != Footing::Certain);
@@ -62,7 +64,7 @@ impl Speculation {
             return (will_be, state, true);
         }
         let trusts = self.footing == Footing::Newest && self.turn.trusts_cache();
-        (version, state, trusts && version != Version::NONE)
+        (version, state, trusts && (version != Version::NONE || belief == Belief::New))
     }
 
     /// The aggregate that decides.

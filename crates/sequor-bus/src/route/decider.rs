@@ -13,7 +13,7 @@ use sequor_core::{
 use super::{Route, encode_output};
 use crate::envelope::Envelope;
 use crate::error::{Halt, foreign_command};
-use crate::repo::{Ref, Repo};
+use crate::repo::{Belief, Ref, Repo};
 
 /// The route of commands `C` to the aggregate `A` that decides them.
 pub(crate) struct DeciderRoute<A, C>(pub(crate) PhantomData<fn() -> (A, C)>);
@@ -39,7 +39,8 @@ impl<S: Store, C: Target, A: Decider<C>> Route<S> for DeciderRoute<A, C> {
             None => Route::<S>::decided_by(self, envelope)?.ok_or_else(foreign_command)?,
         };
         let key = envelope.meta.key.as_ref();
-        let target = repo.load_stream::<A>(stream.clone(), key).await?;
+        let belief = if command.creates() { Belief::New } else { Belief::None };
+        let target = repo.load_stream::<A>(stream.clone(), belief, key).await?;
         repo.halt_if_known()?;
         let decide = |repo: &mut Repo<S>| {
             expect_version(&stream, repo.version(target), envelope)?;

@@ -12,10 +12,8 @@ use serde::{Deserialize, Serialize};
 #[command(crate = sequor_core, prefix = "account.", id = account, validate)]
 #[command(output = Option<u64>, rejection = Refused)]
 enum AccountCommand {
-    Open {
-        account: String,
-        owner: String,
-    },
+    #[command(creates)]
+    Open { account: String, owner: String },
     #[command(name = "deposit")]
     DepositMoney {
         account: u64,
@@ -54,6 +52,12 @@ fn open(account: &str) -> AccountCommand {
 
 fn deposit(cents: u64, sent_at: u64, trace: &str) -> AccountCommand {
     AccountCommand::DepositMoney { account: 7, cents, sent_at, trace: trace.into() }
+}
+
+#[test]
+fn who_begins_the_aggregate_says_so() {
+    assert!(open("7").creates());
+    assert!(!deposit(1, 0, "").creates());
 }
 
 fn fingerprint(command: &impl Command) -> Fingerprint {

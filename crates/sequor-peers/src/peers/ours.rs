@@ -16,8 +16,14 @@ use crate::peer::{Accounts, Failure, Memory, Place, System, new_id};
 #[derive(Command, Serialize, Deserialize)]
 #[command(id = account, rejection = Refused)]
 enum Ask {
-    Open { account: Uuid },
-    Deposit { account: Uuid, cents: u64 },
+    #[command(creates)]
+    Open {
+        account: Uuid,
+    },
+    Deposit {
+        account: Uuid,
+        cents: u64,
+    },
 }
 
 #[derive(Event, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ pub(crate) type Bank<H> = CommandService<Watched<H>>;
 #[derive(Clone, Debug, Command, Serialize, Deserialize)]
 #[command(prefix = "account.", id = account, output = Balance, rejection = Refused)]
 pub(crate) enum Ask {
+    #[command(creates)]
     Open {
         account: String,
     },

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use sequor::Error;
 use sequor::ports::{Transact, Transaction};
 use sequor::postgres::{PostgresSettings, PostgresStore, install};
 use sequor_testserver::{Counts, Database, Proxy, server};
@@ -121,13 +122,26 @@ async fn a_replay_after_a_lost_race_is_one_round_trip() {
 }
 
 #[tokio::test]
-async fn a_create_is_two_round_trips_at_most() {
+async fn a_create_is_one_round_trip() {
     let wire = Wire::new().await;
     let bank = wire.warm(1_000).await;
-    let create = Ask::Open { account: "new".to_owned() };
-    let (receipt, counts) = wire.count(bank.execute(create, keyed("k"))).await;
+    let (receipt, counts) = wire.count(bank.execute(create("new"), keyed("k"))).await;
     assert!(receipt.unwrap().is_executed());
-    assert!(counts.round_trips <= 2, "{counts:?}");
+    assert_eq!((counts.round_trips, counts.statements()), (1, 1), "{counts:?}");
+}
+
+/// The commit finds out; then it is decided on what is there, and refused once the key was looked up.
+#[tokio::test]
+async fn a_create_of_what_is_there_is_refused_in_three_round_trips() {
+    let wire = Wire::new().await;
+    let bank = wire.warm(0).await;
+    let (receipt, counts) = wire.count(bank.execute(create("a"), keyed("k"))).await;
+    assert!(matches!(receipt, Err(Error::Rejected(_))), "{receipt:?}");
+    assert_eq!(counts.round_trips, 3, "{counts:?}");
+}
+
+fn create(account: &str) -> Ask {
+    Ask::Open { account: account.to_owned() }
 }
 
 /// Begin, claim, load, the own statement, write, commit.
