@@ -103,7 +103,7 @@ impl Keys {
 }
 
 /// Maps numbers to numbers without order, one to one (the finaliser of splitmix64).
-fn scatter(number: u64) -> u64 {
+pub(super) fn scatter(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)
