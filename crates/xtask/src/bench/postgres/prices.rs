@@ -171,6 +171,10 @@ impl Way {
 
     /// Commands per second, once every account is warm.
     async fn measure(self, ground: &Ground, load: Load) -> Result<f64> {
+        if let Commands::Off = self.commands {
+            // What was written without them cannot be loaded again.
+            ground.database.run(EMPTY).await;
+        }
         let mut services = Vec::new();
         for _ in 0..self.services {
             services.push(service(open(&ground.database).await?, self.cached)?);
@@ -210,6 +214,9 @@ const SEED: &str = "INSERT INTO sequor.idempotency_keys (tenant_id, key, command
 
 /// From here on batches write no row of their commands, in this database.
 const COMMANDS_OFF: &str = include_str!("commands_off.sql");
+
+/// Begins anew.
+const EMPTY: &str = "TRUNCATE sequor.streams, sequor.events";
 
 /// A message for each event.
 const OUTBOX: &str = include_str!("../../../../sequor-peers/src/peers/outbox.sql");
