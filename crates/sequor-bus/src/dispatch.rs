@@ -244,7 +244,7 @@ fn answer(halt: Halt, envelope: &Envelope) -> Result<Reply, Error> {
     match halt {
         Halt::Known(record) => Ok(Reply::replayed(Arc::new(*record))),
         Halt::Fell => Err(StoreError::Busy.for_command(envelope.command_id())),
-        Halt::Store(error) => Err(error.for_command(envelope.command_id())),
+        Halt::Store(error) | Halt::Behind(error) => Err(error.for_command(envelope.command_id())),
         Halt::Transient(error) | Halt::Failed(error) => Err(error),
     }
 }

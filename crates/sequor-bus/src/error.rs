@@ -13,6 +13,9 @@ pub(crate) enum Halt {
     Fell,
     /// The store did not do its work.
     Store(StoreError),
+    /// A conflict with what was believed of the aggregate without asking the store: it may be long
+    /// past. Nobody need be in the way now, so deciding again on what is stored may help at once.
+    Behind(StoreError),
     /// An error behind which the store did not do its work; loading and deciding again may help.
     Transient(Error),
     /// Anything else.
@@ -25,7 +28,7 @@ impl Halt {
         match self {
             Self::Known(_) => false,
             Self::Fell | Self::Transient(_) => true,
-            Self::Store(error) => error.is_transient(),
+            Self::Store(error) | Self::Behind(error) => error.is_transient(),
             Self::Failed(error) => matches!(error, Error::Conflict { .. }),
         }
     }
@@ -34,7 +37,9 @@ impl Halt {
     pub(crate) fn is_conflict(&self) -> bool {
         match self {
             Self::Known(_) | Self::Fell => false,
-            Self::Store(error) => matches!(error, StoreError::Conflict { .. }),
+            Self::Store(error) | Self::Behind(error) => {
+                matches!(error, StoreError::Conflict { .. })
+            }
             Self::Transient(error) | Self::Failed(error) => matches!(error, Error::Conflict { .. }),
         }
     }

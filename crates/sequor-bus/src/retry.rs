@@ -43,7 +43,7 @@ impl Retry {
     }
 
     /// Pauses after a conflict or a busy store, or gives back what cannot be tried again. Who fell
-    /// with somebody else decides again at once.
+    /// with somebody else, or had believed what is no longer so, decides again at once.
     pub(crate) async fn pause_after(
         &self,
         halt: Halt,
@@ -60,6 +60,10 @@ impl Retry {
         }
         tries.retries += 1;
         tries.conflicts += u32::from(halt.is_conflict());
+        if matches!(halt, Halt::Behind(_)) {
+            tracing::debug!("what was decided on is no longer so");
+            return Ok(());
+        }
         let (retry, CommandId(command)) = (tries.retries, envelope.command_id());
         match halt.is_conflict() {
             true => tracing::debug!(retry, "conflict"),

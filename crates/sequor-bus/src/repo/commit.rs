@@ -43,6 +43,7 @@ impl<S: Store> Repo<S> {
         mut speculation: Speculation,
     ) -> Result<Record, Halt> {
         let after = speculation.after()?;
+        let believed = self.unchecked && speculation.is_first_try();
         commit.streams.iter_mut().for_each(|write| write.after = after);
         self.entities.written(&commit);
         let left = self.entities.changed().next().map(|(_, entry)| entry);
@@ -57,7 +58,8 @@ impl<S: Store> Repo<S> {
             Err(StoreError::Conflict { .. }) if after.is_some() => Err(Halt::Fell),
             Err(error) => {
                 self.backing.forget_if_behind(&error);
-                Err(error.into())
+                let is_behind = believed && matches!(error, StoreError::Conflict { .. });
+                Err(if is_behind { Halt::Behind(error) } else { error.into() })
             }
         }
     }

@@ -72,6 +72,11 @@ impl Speculation {
         self.turn.stream()
     }
 
+    /// Whether no try of the command has met anything that counts as one.
+    pub(super) fn is_first_try(&self) -> bool {
+        self.footing == Footing::Newest
+    }
+
     /// The store was asked, so what is known is new.
     pub(super) fn has_asked_store(&self) {
         self.turn.has_asked_store();
