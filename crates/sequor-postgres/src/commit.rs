@@ -1,6 +1,7 @@
 //! Where a decided command becomes true: it joins a batch of the writers and waits for its answer.
 
 pub(crate) mod batch;
+pub(crate) mod job;
 pub(crate) mod one;
 pub(crate) mod rows;
 pub(crate) mod verdicts;
@@ -12,9 +13,9 @@ use sqlx::PgConnection;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
+use self::job::{Job, Ticket};
 use crate::project::counted;
 use crate::store::PostgresStore;
-use crate::writer::{Job, Ticket};
 
 #[async_trait]
 impl CommitCommand for PostgresStore {

@@ -4,65 +4,27 @@
 //! lone commit costs one hop, and many share trips. Commits that touch a stream which another
 //! writer has in hand wait for it: in one process, streams are written in the order of submits.
 
-use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+mod queue;
+mod shift;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use sequor_core::StoreError;
 use sequor_core::ports::Committed;
-use sequor_core::{Commit, IdempotencyKey, Projections, StoreError, StreamId, TenantId};
-use sqlx::PgConnection;
-use tokio::runtime::Handle;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
+use self::queue::{Bounds, Queue};
+use self::shift::{Seat, Shift};
 use crate::commit::batch::{COMMIT, commit_batch};
+use crate::commit::job::Job;
 use crate::commit::one::COMMIT_ONE;
 use crate::commit::verdicts::Judged;
-use crate::connection::{Connect, Session};
-use crate::partitions::PartitionLock;
+use crate::connection::Connect;
 use crate::pool::Pool;
 use crate::settings::PostgresSettings;
 use crate::store::Counts;
 use crate::transaction::clean;
-
-/// A commit on its way.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) commit: Commit,
-    pub(crate) lock: PartitionLock,
-    pub(crate) projections: Projections<PgConnection>,
-    pub(crate) bytes: usize,
-    pub(crate) ticket: Ticket,
-    /// Whether a writer has taken the ticket already, and gave the job back.
-    pub(crate) is_ours: bool,
-    pub(crate) answer: oneshot::Sender<Result<Committed, StoreError>>,
-    /// Its room in the queue; it goes with the job.
-    pub(crate) _room: OwnedSemaphorePermit,
-}
-
-impl Job {
-    /// The caller may be gone; then the key will tell.
-    fn answer(self, answer: Result<Committed, StoreError>, counts: &Counts) {
-        match &answer {
-            Ok(Committed::Fresh(_)) => counts.fresh(),
-            Ok(Committed::Known(_)) => counts.replay(),
-            Err(_) => {}
-        }
-        self.answer.send(answer).ok();
-    }
-}
-
-/// Who decides about a commit in the queue: a writer, once it has taken it, or its caller, who has
-/// waited for too long. The first to take it does.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ticket(Arc<AtomicBool>);
-
-impl Ticket {
-    /// Whether this call was the first.
-    pub(crate) fn take(&self) -> bool {
-        !self.0.swap(true, Ordering::AcqRel)
-    }
-}
 
 /// All writers of a store.
 #[derive(Debug)]
@@ -77,32 +39,6 @@ pub(crate) struct Writers {
     pub(crate) counts: Arc<Counts>,
     /// Told whenever a writer rests.
     rest: Notify,
-}
-
-#[derive(Debug)]
-struct Bounds {
-    commits_max: usize,
-    bytes_max: usize,
-    linger: Duration,
-    wait: Duration,
-    lock_wait: Duration,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<Job>,
-    /// Seats of writers that rest, with their sessions where they have one.
-    resting: Vec<Seat>,
-    working: usize,
-    /// Streams that working writers have in hand.
-    in_hand: HashSet<StreamId>,
-    /// How many commits the last batch had.
-    answered: usize,
-}
-
-#[derive(Debug, Default)]
-struct Seat {
-    session: Option<Session>,
 }
 
 impl Writers {
@@ -314,148 +250,5 @@ impl Writers {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Another writer joins when so many commits wait. Below that one is about as fast where flushes take
-/// little time, and faster where they take a millisecond, since more share each.
-const JOIN_AT: usize = 8;
-
-impl Queue {
-    /// Whether there is work for one more writer.
-    fn wants_a_writer(&self, bounds: &Bounds) -> bool {
-        self.working == 0 || self.waiting.len() >= JOIN_AT.min(bounds.commits_max)
-    }
-
-    /// For how many commits the next batch waits: whoever was just answered is expected back, beside
-    /// those that wait already. So a few callers share their trips, and do not fall into two halves
-    /// that wait for each other.
-    fn wanted(&self, bounds: &Bounds) -> usize {
-        (self.answered + self.waiting.len()).clamp(1, bounds.commits_max)
-    }
-
-    /// Whether something waits that need not wait for what is in hand.
-    fn has_work(&self) -> bool {
-        let is_free = |job: &Job| {
-            !job.commit.streams.iter().any(|write| self.in_hand.contains(&write.stream))
-        };
-        self.waiting.iter().any(is_free)
-    }
-
-    /// The next batch, in order: at most so many commits and bytes, no key twice, and no stream
-    /// that another writer has in hand. What must wait keeps its place, and so does whatever
-    /// touches the same streams behind it.
-    fn take_batch(&mut self, bounds: &Bounds) -> Vec<Job> {
-        let mut jobs: Vec<Job> = Vec::with_capacity(self.waiting.len().min(bounds.commits_max));
-        let mut keys: HashSet<(TenantId, IdempotencyKey)> = HashSet::new();
-        let mut held: HashSet<StreamId> = HashSet::new();
-        let mut left = VecDeque::new();
-        let mut bytes = 0;
-        while let Some(job) = self.waiting.pop_front() {
-            let is_full = jobs.len() >= bounds.commits_max
-                || (!jobs.is_empty() && bytes + job.bytes > bounds.bytes_max);
-            if is_full {
-                left.push_back(job);
-                break;
-            }
-            let streams = job.commit.streams.iter().map(|write| &write.stream);
-            let must_wait = streams
-                .clone()
-                .any(|stream| self.in_hand.contains(stream) || held.contains(stream));
-            let meta = &job.commit.meta;
-            let key = meta.key.as_ref().map(|key| (meta.tenant, key.clone()));
-            if must_wait || key.is_some_and(|key| !keys.insert(key)) {
-                held.extend(streams.cloned());
-                left.push_back(job);
-            } else if job.is_ours || job.ticket.take() {
-                bytes += job.bytes;
-                jobs.push(job);
-            }
-        }
-        left.append(&mut self.waiting);
-        self.waiting = left;
-        jobs
-    }
-}
-
-impl Seat {
-    /// Takes out of the session what a projection may have left in it. The callers are answered
-    /// already.
-    async fn tidy_up(&mut self) {
-        let Some(mut session) = self.session.take() else { return };
-        if clean(&mut session).await.is_ok() {
-            self.session = Some(session);
-        }
-    }
-}
-
-/// A writer at work, or a commit that waits alone, with the streams that it has in hand. Should its
-/// task panic, it lets go of them, and a writer's seat is there for the next one.
-#[derive(Debug)]
-struct Shift {
-    writers: Arc<Writers>,
-    in_hand: Vec<StreamId>,
-    /// Of a writer.
-    seat: Option<Seat>,
-}
-
-impl Shift {
-    fn new(writers: Arc<Writers>) -> Self {
-        Self { writers, in_hand: Vec::new(), seat: Some(Seat::default()) }
-    }
-
-    fn take_in_hand(&mut self, jobs: &[Job], queue: &mut Queue) {
-        let streams = jobs.iter().flat_map(|job| job.commit.streams.iter());
-        self.in_hand = streams.map(|write| write.stream.clone()).collect();
-        self.in_hand.sort_unstable();
-        self.in_hand.dedup();
-        queue.in_hand.extend(self.in_hand.iter().cloned());
-    }
-
-    /// Hands the streams of a commit over to a shift of its own, so that what comes behind it waits;
-    /// `None` where one of them was handed over before.
-    fn hand_over(&mut self, job: &Job) -> Option<Self> {
-        let is_its =
-            |stream: &StreamId| job.commit.streams.iter().any(|write| write.stream == *stream);
-        let count = self.in_hand.iter().filter(|stream| is_its(stream)).count();
-        if count < job.commit.streams.len() {
-            return None;
-        }
-        let in_hand = self.in_hand.extract_if(.., |stream| is_its(stream)).collect();
-        Some(Self { writers: Arc::clone(&self.writers), in_hand, seat: None })
-    }
-
-    fn put_down(&mut self) {
-        let mut queue = self.writers.queue();
-        for stream in self.in_hand.drain(..) {
-            queue.in_hand.remove(&stream);
-        }
-    }
-
-    /// Ends it, with a seat whose session the next one may go on with.
-    fn end(mut self, seat: Seat) {
-        self.seat = Some(seat);
-    }
-}
-
-impl Drop for Shift {
-    fn drop(&mut self) {
-        self.put_down();
-        let seat = self.seat.take();
-        let mut queue = self.writers.queue();
-        if let Some(seat) = seat {
-            queue.working -= 1;
-            queue.resting.push(seat);
-            self.writers.rest.notify_waiters();
-        }
-        // Something may wait for what was in hand, or have arrived since the writer has looked.
-        if queue.working > 0 || !queue.has_work() {
-            return;
-        }
-        let Ok(runtime) = Handle::try_current() else { return };
-        if let Some(seat) = queue.resting.pop() {
-            queue.working += 1;
-            runtime.spawn(Arc::clone(&self.writers).work(seat));
-        }
     }
 }

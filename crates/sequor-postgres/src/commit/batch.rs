@@ -10,6 +10,7 @@ use sequor_core::{
 };
 use sqlx::PgConnection;
 
+use super::job::Job;
 use super::one::{call_commit_one, only_stream};
 use super::rows::BatchRows;
 use super::verdicts::{Judged, judged};
@@ -19,7 +20,6 @@ use crate::partitions::PartitionLock;
 use crate::project::project;
 use crate::statement::Protocol;
 use crate::transaction;
-use crate::writer::Job;
 
 pub(crate) const COMMIT: &str = include_str!("../sql/commit.sql");
 
