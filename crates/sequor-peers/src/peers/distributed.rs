@@ -46,10 +46,10 @@ impl<R: Repository, DB: sqlx_09::Database> Bank<R, DB> {
             return Ok(());
         };
         self.accounts.abort(&account).await?;
-        Err(match error {
-            RepositoryError::ConcurrentWrite { .. } => Failure::Conflict,
-            error => error.into(),
-        })
+        if matches!(error, RepositoryError::ConcurrentWrite { .. }) {
+            return Err(Failure::Conflict);
+        }
+        Err(error.into())
     }
 }
 
