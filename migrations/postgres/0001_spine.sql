@@ -50,7 +50,7 @@ VALUES (
 );
 
 -- The partitions with the key of the advisory lock under which positions are drawn: shared by all
--- writers, held exclusively by nobody, so nobody ever waits for it. Readers look who holds it.
+-- writers, held exclusively by nobody, so nobody ever waits for it. Readers look up who holds it.
 CREATE TABLE sequor.partitions (
     partition smallint NOT NULL PRIMARY KEY,
     lock_key bigint NOT NULL UNIQUE
@@ -271,7 +271,7 @@ $$;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA sequor FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sequor.tenant(), sequor.wall(regclass) TO PUBLIC;
 
--- Who installs may also run a bus, where it has the right to say so.
+-- Whoever installs may also run a bus, where it has the right to say so.
 DO $$
 BEGIN
     EXECUTE format('GRANT sequor_app, sequor_system TO %I', current_user);

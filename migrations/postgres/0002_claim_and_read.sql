@@ -21,8 +21,8 @@ BEGIN
 END
 $$;
 
--- Refuses any level but READ COMMITTED: at the others, who loses a race for a key is not answered
--- but thrown out.
+-- Refuses any level but READ COMMITTED: at the others, whoever loses a race for a key is not
+-- answered but thrown out.
 CREATE FUNCTION sequor.check_isolation() RETURNS void
 LANGUAGE plpgsql STABLE
 AS $$

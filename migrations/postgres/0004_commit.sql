@@ -89,7 +89,7 @@ BEGIN
         ignored := pg_advisory_xact_lock_shared(lock_key);
     END LOOP;
 
-    -- Keys. A claim waits for a rival that has not ended; who finds a record loses.
+    -- Keys. A claim waits for a rival that has not ended; whoever finds a record loses.
     IF keyed > 0 AND NOT is_claimed THEN
         BEGIN
             WITH claimed AS (

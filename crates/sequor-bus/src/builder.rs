@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use sequor_core::names::is_name;
 use sequor_core::ports::{Clock, Ids, Store};
-use sequor_core::{Command, Decider, Event, InlineProjection, Limits, Projections, Target};
+use sequor_core::{Command, Decider, Event, Projection, Limits, Projections, Target};
 
 pub use error::BuildError;
 
@@ -34,7 +34,7 @@ use crate::service::{CommandService, Inner};
 pub struct Builder<S: Store> {
     store: Arc<S>,
     routes: HashMap<&'static str, Arc<dyn Route<S>>>,
-    projections: Vec<Arc<dyn InlineProjection<S::Connection>>>,
+    projections: Vec<Arc<dyn Projection<S::Connection>>>,
     middleware: Vec<(Place, Arc<dyn Middleware>)>,
     filters: Filters,
     authorize: Arc<dyn Authorize>,
@@ -88,7 +88,7 @@ impl<S: Store> Builder<S> {
     }
 
     /// A read model that is written in the command's own transaction.
-    pub fn projection(mut self, projection: impl InlineProjection<S::Connection>) -> Self {
+    pub fn projection(mut self, projection: impl Projection<S::Connection>) -> Self {
         let name = projection.name();
         if !is_name(name) {
             self.found(BuildError::ProjectionWithoutName);

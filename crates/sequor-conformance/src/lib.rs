@@ -20,9 +20,11 @@
 mod behaviours;
 mod harness;
 
+mod checkpoint;
 mod commit;
 mod history;
 mod key;
+mod lease;
 mod log;
 mod oracle;
 mod payload;

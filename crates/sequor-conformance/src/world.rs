@@ -9,8 +9,8 @@ use sequor_core::ports::{
     CommitCommand, Committed, HistoryRequest, ReadHistory, ReadLog, Store, Transact, Transaction,
 };
 use sequor_core::{
-    Commit, IdempotencyKey, InlineProjection, Position, Projections, Record, StoreError,
-    StoredEvent, StreamId, TenantId, Version,
+    Commit, IdempotencyKey, Position, Projection, Projections, Record, StoreError, StoredEvent,
+    StreamId, TenantId, Version,
 };
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -58,7 +58,7 @@ impl<H: Harness> World<H> {
 
     pub(crate) fn projections<const N: usize>(
         &self,
-        projections: [Arc<dyn InlineProjection<Connection<H>>>; N],
+        projections: [Arc<dyn Projection<Connection<H>>>; N],
     ) -> Projections<Connection<H>> {
         Projections(Arc::new(projections))
     }

@@ -26,7 +26,10 @@ pub mod limits;
 pub mod receipt;
 pub mod record;
 
+pub mod audit;
+pub mod checkpoint;
 pub mod error;
+pub mod leases;
 pub mod ports;
 pub mod projection;
 
@@ -42,7 +45,7 @@ pub use key::IdempotencyKey;
 pub use limits::Limits;
 pub use meta::{Actor, CommandId, CommandMeta, CorrelationId, Meta, Timestamp};
 pub use names::Name;
-pub use projection::{InlineProjection, ProjectionError, Projections};
+pub use projection::{Projection, ProjectionError, Projections, Wants};
 pub use receipt::{Disposition, Receipt};
 pub use record::{Record, RecordState, StreamVersion};
 pub use stream::{AggregateId, Epoch, Partition, Position, StreamId, Version};

@@ -144,6 +144,17 @@ impl Partition {
         Self(u16::try_from(head % u64::from(count.get())).unwrap_or_default())
     }
 
+    /// The partition with this number, from 0.
+    #[must_use]
+    pub const fn numbered(number: u16) -> Self {
+        Self(number)
+    }
+
+    /// All of `count` partitions.
+    pub fn all(count: std::num::NonZeroU16) -> impl Iterator<Item = Self> {
+        (0..count.get()).map(Self)
+    }
+
     /// As a number, from 0.
     #[must_use]
     pub const fn get(self) -> u16 {

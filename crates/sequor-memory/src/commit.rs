@@ -52,6 +52,7 @@ impl MemoryStore {
                 let record = Arc::clone(&written.record);
                 content.apply(written);
                 drop(content);
+                self.announce(record.position);
                 Ok(Committed::Fresh(Arc::unwrap_or_clone(record)))
             }
         }

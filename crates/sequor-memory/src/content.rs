@@ -11,6 +11,7 @@ use sequor_core::{
     UniqueKey, Version,
 };
 
+use crate::checkpoint::Checkpoints;
 use crate::tables::Tables;
 
 /// Everything that is committed. A command row of its own would have no reader, so there is none.
@@ -25,6 +26,7 @@ pub(crate) struct Content {
     /// The last position that was drawn, committed or not.
     drawn: u64,
     tables: Arc<Tables>,
+    pub(crate) checkpoints: Checkpoints,
 }
 
 #[derive(Default)]

@@ -13,9 +13,14 @@ mod history;
 mod log;
 mod transaction;
 
+mod checkpoint;
+mod lease;
+
 mod content;
+mod project;
 mod tables;
 
+pub use checkpoint::MemoryStep;
 pub use store::MemoryStore;
 pub use tables::Tables;
 pub use transaction::MemoryTransaction;

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sequor_core::ports::Store;
-use sequor_core::{Epoch, Partition, StoreError, TenantId};
+use sequor_core::leases::Leases;
+use sequor_core::ports::{Follow, Listeners, Store, Wake};
+use sequor_core::{Epoch, Partition, Position, StoreError, TenantId};
 use tokio::sync::{OwnedRwLockWriteGuard, RwLock, RwLockReadGuard};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -38,6 +39,8 @@ struct Shared {
     turn: Arc<RwLock<()>>,
     /// Invariant: nobody else's code runs and nothing is awaited under this lock.
     content: Mutex<Content>,
+    leases: Mutex<Leases>,
+    listeners: Listeners,
 }
 
 impl MemoryStore {
@@ -57,7 +60,13 @@ impl MemoryStore {
     /// An empty store of a given epoch.
     #[must_use]
     pub fn with_epoch(epoch: Epoch) -> Self {
-        let shared = Shared { epoch, turn: Arc::new(RwLock::new(())), content: Mutex::default() };
+        let shared = Shared {
+            epoch,
+            turn: Arc::new(RwLock::new(())),
+            content: Mutex::default(),
+            leases: Mutex::default(),
+            listeners: Listeners::default(),
+        };
         Self { shared: Arc::new(shared), writer_wait_max: Self::WRITER_WAIT_MAX }
     }
 
@@ -78,6 +87,17 @@ impl MemoryStore {
 
     pub(crate) fn content(&self) -> MutexGuard<'_, Content> {
         self.shared.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn leases(&self) -> MutexGuard<'_, Leases> {
+        self.shared.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that events up to here became true.
+    pub(crate) fn announce(&self, position: Option<Position>) {
+        if let Some(position) = position {
+            self.shared.listeners.committed(Partition::ONLY, position);
+        }
     }
 
     /// A turn that plain commits share, and that excludes an open transaction.
@@ -105,6 +125,18 @@ impl Store for MemoryStore {
 
     fn partition(&self, _: TenantId) -> Partition {
         Partition::ONLY
+    }
+}
+
+impl Wake for MemoryStore {
+    fn listeners(&self) -> &Listeners {
+        &self.shared.listeners
+    }
+}
+
+impl Follow for MemoryStore {
+    fn partitions(&self) -> Vec<Partition> {
+        vec![Partition::ONLY]
     }
 }
 

@@ -1,20 +1,16 @@
 //! A transaction that stays open while a handler works in it.
 
 use std::fmt;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::FutureExt;
 use sequor_core::admission::Ledger;
 use sequor_core::ports::{History, HistoryRequest, Transact, Transaction};
-use sequor_core::{
-    Commit, IdempotencyKey, InlineProjection, Invalid, Projections, Record, StoreError,
-    StoredEvent, TenantId,
-};
+use sequor_core::{Commit, IdempotencyKey, Invalid, Projections, Record, StoreError, TenantId};
 use tokio::sync::OwnedRwLockWriteGuard;
 
 use crate::content::{Judged, View, Written};
+use crate::project::project_inline;
 use crate::store::MemoryStore;
 use crate::tables::Tables;
 
@@ -104,6 +100,7 @@ impl Transaction for MemoryTransaction {
         self.written.into_iter().for_each(|one| content.apply(one));
         content.replace_tables(self.tables);
         drop(content);
+        self.store.announce(records.iter().filter_map(|record| record.position).max());
         Ok(records.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 }
@@ -141,29 +138,10 @@ impl MemoryTransaction {
             Judged::Known(record) => return Ok(Some(record)),
             Judged::Fresh(written) => written,
         };
-        for event in &written.events {
-            for projection in projections.0.iter() {
-                project(projection.as_ref(), event, &mut self.tables).await?;
-            }
-        }
+        project_inline(projections, &written.events, &mut self.tables).await?;
         self.written.push(written);
         Ok(None)
     }
-}
-
-async fn project(
-    projection: &dyn InlineProjection<Tables>,
-    event: &StoredEvent,
-    tables: &mut Tables,
-) -> Result<(), StoreError> {
-    // Unwind safety: after a panic the transaction can only be dropped, and its tables with it.
-    let run = async { projection.project(event, tables).await };
-    let how = match AssertUnwindSafe(run).catch_unwind().await {
-        Ok(Ok(())) => return Ok(()),
-        Ok(Err(error)) => format!("failed: {error}"),
-        Err(_) => "panicked".to_owned(),
-    };
-    Err(StoreError::Corrupt { what: format!("projection `{}` {how}", projection.name()) })
 }
 
 impl fmt::Debug for MemoryTransaction {

@@ -14,7 +14,6 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use self::job::{Job, Ticket};
-use crate::project::counted;
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -34,7 +33,7 @@ impl CommitCommand for PostgresStore {
             lock: self.partitions().lock_of(commit.meta.tenant),
             bytes: bytes_of(&commit),
             commit,
-            projections: counted(projections, self.deadlocks()),
+            projections: projections.clone(),
             ticket: ticket.clone(),
             is_ours: false,
             answer,

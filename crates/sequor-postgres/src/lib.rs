@@ -16,6 +16,9 @@ mod history;
 mod log;
 mod transaction;
 
+mod checkpoint;
+mod lease;
+
 mod retention;
 
 mod writer;
@@ -31,6 +34,7 @@ mod statement;
 mod error;
 mod row;
 
+pub use checkpoint::PostgresStep;
 pub use error::OpenError;
 pub use open::install;
 pub use retention::{ArchiveMonth, Exported, MonthDrop, ReaperSettings};

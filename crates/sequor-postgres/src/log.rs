@@ -98,7 +98,7 @@ impl LogReaders {
         Self { connect, seats }
     }
 
-    /// Closes the sessions; who still reads finishes.
+    /// Closes the sessions; whoever still reads finishes.
     pub(crate) async fn close(&self) {
         for seat in &self.seats {
             let reader = seat.lock().await.take();

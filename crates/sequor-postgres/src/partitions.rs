@@ -35,6 +35,10 @@ impl Partitions {
         Ok(Self { count, lock_keys })
     }
 
+    pub(crate) fn all(&self) -> impl Iterator<Item = Partition> {
+        Partition::all(self.count)
+    }
+
     pub(crate) fn contains(&self, partition: Partition) -> bool {
         partition.get() < self.count.get()
     }

@@ -1,4 +1,4 @@
-//! The sessions that load, hold open transactions, and wait for locks, at most so many at a time.
+//! The sessions that load, hold open transactions, and wait for locks: a bounded number of them.
 //!
 //! The driver's own pool pings a session when it is taken and when it comes back; here nobody pays
 //! for that. A session comes back only from a call that has come to its end: after a cancelled call
@@ -71,7 +71,7 @@ impl Pool {
         self.idle().sessions.push(session);
     }
 
-    /// Closes them; who still works finishes.
+    /// Closes them; whoever still works finishes.
     pub(crate) async fn close(&self) {
         self.permits.close();
         let idle = std::mem::take(&mut self.idle().sessions);

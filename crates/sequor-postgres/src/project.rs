@@ -1,78 +1,56 @@
-//! Inline projections, run so that a panic in one becomes an error of the command.
+//! Projections, run so that a panic in one becomes an error.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::FutureExt;
-use sequor_core::{InlineProjection, ProjectionError, Projections, StoreError, StoredEvent};
+use sequor_core::{Projection, Projections, StoreError, StoredEvent};
 use sqlx::PgConnection;
 use tokio::time::timeout;
 
-use crate::connection::Deadlocks;
+use crate::connection::Session;
 use crate::error::{corrupt, projection_error};
 
-/// How long a projection may take for one event: everybody who writes waits for it.
+/// How long a projection may take at a time: everybody who writes waits for it.
 const RUN_MAX: Duration = Duration::from_secs(10);
 
-/// Shows events, in position order, to every projection.
-pub(crate) async fn project(
+/// Shows the events of a command to each inline projection that wants them.
+pub(crate) async fn project_inline(
     events: &[StoredEvent],
     projections: &Projections<PgConnection>,
-    connection: &mut PgConnection,
+    session: &mut Session,
 ) -> Result<(), StoreError> {
-    for event in events {
-        for projection in projections.0.iter() {
-            // Unwind safety: after a panic the transaction is rolled back, and with it whatever
-            // the projection left half done.
-            let run = async { projection.project(event, &mut *connection).await };
-            let name = projection.name();
-            match timeout(RUN_MAX, AssertUnwindSafe(run).catch_unwind()).await {
-                Ok(Ok(Ok(()))) => {}
-                Ok(Ok(Err(error))) => return Err(projection_error(name, error)),
-                Ok(Err(_)) => return Err(corrupt(format!("projection `{name}` panicked"))),
-                Err(_) => {
-                    return Err(corrupt(format!("projection `{name}` took more than {RUN_MAX:?}")));
-                }
-            }
-        }
+    for projection in projections.0.iter() {
+        let wants = projection.wants();
+        let wanted: Vec<_> = events.iter().filter(|event| wants.include(event)).collect();
+        project(projection.as_ref(), &wanted, session).await?;
     }
     Ok(())
 }
 
-/// Projections whose deadlocks are counted.
-pub(crate) fn counted(
-    projections: &Projections<PgConnection>,
-    deadlocks: &Deadlocks,
-) -> Projections<PgConnection> {
-    let count = |projection: &Arc<_>| {
-        let (projection, deadlocks) = (Arc::clone(projection), deadlocks.clone());
-        Arc::new(Counted { projection, deadlocks }) as _
-    };
-    Projections(projections.0.iter().map(count).collect())
-}
-
-struct Counted {
-    projection: Arc<dyn InlineProjection<PgConnection>>,
-    deadlocks: Deadlocks,
-}
-
-#[async_trait]
-impl InlineProjection<PgConnection> for Counted {
-    fn name(&self) -> &str {
-        self.projection.name()
+/// Shows events of one tenant, in the order of their positions, to a projection.
+pub(crate) async fn project(
+    projection: &dyn Projection<PgConnection>,
+    events: &[&StoredEvent],
+    session: &mut Session,
+) -> Result<(), StoreError> {
+    if events.is_empty() {
+        return Ok(());
     }
-
-    async fn project(
-        &self,
-        event: &StoredEvent,
-        connection: &mut PgConnection,
-    ) -> Result<(), ProjectionError> {
-        let projected = self.projection.project(event, connection).await;
-        if let Some(error) = projected.as_ref().err().and_then(|error| error.downcast_ref()) {
-            self.deadlocks.note(error);
+    session.was_shared = true;
+    // Unwind safety: after a panic the transaction is rolled back, and with it whatever the
+    // projection left half done.
+    let run = async { projection.project_all(events, &mut session.postgres).await };
+    let name = projection.name();
+    match timeout(RUN_MAX, AssertUnwindSafe(run).catch_unwind()).await {
+        Ok(Ok(Ok(()))) => Ok(()),
+        Ok(Ok(Err(error))) => {
+            if let Some(error) = error.downcast_ref() {
+                session.deadlocks.note(error);
+            }
+            Err(projection_error(name, error))
         }
-        projected
+        Ok(Err(_)) => Err(corrupt(format!("projection `{name}` panicked"))),
+        Err(_) => Err(corrupt(format!("projection `{name}` took more than {RUN_MAX:?}"))),
     }
 }

@@ -106,7 +106,10 @@ impl PostgresStore {
     }
 
     /// Reaps for ever: batch after batch, then a pause. Trouble is logged, and tried again after the
-    /// pause. Run it as a task of one process or of all, and drop it to stop.
+    /// pause. Run it as a task of one process or of all.
+    ///
+    /// # Cancellation
+    /// Dropping the future stops it; a batch under way is moved whole, or not at all.
     pub async fn run_reaper(&self, settings: ReaperSettings) {
         let pause = settings.pause.clamp(Duration::from_secs(1), Duration::from_secs(86_400));
         let batch_keys_max = settings.batch_keys_max.clamp(1, 100_000);
@@ -123,7 +126,7 @@ impl PostgresStore {
     /// The months that are archived, the oldest first.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`].
+    /// [`StoreError::Unavailable`], also where the role is no member of `sequor_system`.
     pub async fn archive_months(&self) -> Result<Vec<ArchiveMonth>, StoreError> {
         let mut loan = self.pool().lend().await?;
         let months = read_months(loan.session()).await;
@@ -131,10 +134,15 @@ impl PostgresStore {
         months
     }
 
-    /// Writes a month out as JSON lines, by tenant and key, and a last line with their SHA-256.
+    /// Writes a month out as JSON lines, by tenant and key, and a last line with their SHA-256. It is
+    /// read in pages of 1,000 keys, and written by the calling task, which blocks as long as `to` does.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`], also when `to` cannot be written.
+    /// [`StoreError::Unavailable`], also when `to` cannot be written or the role is no member of
+    /// `sequor_system`.
+    ///
+    /// # Cancellation
+    /// The database is as it was; what was written is no export, since its last line is missing.
     pub async fn export_archive_month(
         &self,
         month: &ArchiveMonth,

@@ -1,5 +1,6 @@
 //! Rows become words of sequor here, or show as damage.
 
+pub(crate) mod checkpoint;
 pub(crate) mod columns;
 
 use std::num::NonZeroU16;

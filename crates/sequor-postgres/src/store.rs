@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use sequor_core::ports::Store;
-use sequor_core::{Epoch, Partition, StoreError, TenantId};
+use sequor_core::ports::{Follow, Listeners, Store, Wake};
+use sequor_core::{Epoch, Partition, Position, StoreError, TenantId};
 use sqlx::AssertSqlSafe;
 
 use crate::connection::{Deadlocks, Session};
@@ -140,6 +140,13 @@ impl PostgresStore {
         &self.shared.parts.partitions
     }
 
+    /// Says that events of a partition up to here became true.
+    pub(crate) fn announce(&self, partition: Partition, position: Option<Position>) {
+        if let Some(position) = position {
+            self.writers().listeners.committed(partition, position);
+        }
+    }
+
     pub(crate) fn wait_max(&self) -> Duration {
         self.shared.wait_max
     }
@@ -171,6 +178,18 @@ impl Store for PostgresStore {
 
     fn partition(&self, tenant: TenantId) -> Partition {
         self.partitions().of(tenant)
+    }
+}
+
+impl Wake for PostgresStore {
+    fn listeners(&self) -> &Listeners {
+        &self.writers().listeners
+    }
+}
+
+impl Follow for PostgresStore {
+    fn partitions(&self) -> Vec<Partition> {
+        self.shared.parts.partitions.all().collect()
     }
 }
 

@@ -23,7 +23,6 @@ use crate::error::{commit_error, corrupt, is_damaged, store_error, user_error};
 use crate::history::read_history;
 use crate::partitions::PartitionLock;
 use crate::pool::Loan;
-use crate::project::counted;
 use crate::row;
 use crate::statement::{Protocol, answered};
 use crate::store::PostgresStore;
@@ -141,10 +140,7 @@ impl PostgresTransaction {
         };
         self.written = Some(commit.meta.command_id);
         self.is_sure = projections.0.is_empty();
-        let projections = counted(projections, self.store.deadlocks());
-        let session = self.session()?;
-        session.was_shared |= !projections.0.is_empty();
-        project_one(commit, &positions, &projections, &mut session.postgres).await?;
+        project_one(commit, &positions, projections, self.session()?).await?;
         Ok(commit.record(positions.last().copied()))
     }
 
@@ -261,7 +257,10 @@ impl Transaction for PostgresTransaction {
             let mut loan = self.loan.take().ok_or_else(|| corrupt("the transaction has ended"))?;
             let committed = commit(loan.session()).await;
             tokio::spawn(clean_up(loan, committed.clone()));
-            committed.map(|()| std::mem::take(&mut self.records))
+            committed?;
+            let position = self.records.iter().filter_map(|record| record.position).max();
+            self.store.announce(self.lock.partition, position);
+            Ok(std::mem::take(&mut self.records))
         });
         committing.await.unwrap_or(Err(StoreError::Unknown))
     }
@@ -269,17 +268,20 @@ impl Transaction for PostgresTransaction {
 
 impl Drop for PostgresTransaction {
     fn drop(&mut self) {
-        let Some(mut loan) = self.loan.take() else { return };
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        if self.is_damaged.load(Ordering::Relaxed) {
-            // The server rolls back when the session is gone.
-            return;
+        // The server rolls back when the session is gone.
+        if let Some(loan) = self.loan.take().filter(|_| !self.is_damaged.load(Ordering::Relaxed)) {
+            undo(loan);
         }
-        runtime.spawn(async move {
-            let undone = rollback(loan.session()).await;
-            clean_up(loan, undone).await;
-        });
     }
+}
+
+/// Rolls back behind everybody's back, and gives the session back.
+pub(crate) fn undo(mut loan: Loan) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    runtime.spawn(async move {
+        let undone = rollback(loan.session()).await;
+        clean_up(loan, undone).await;
+    });
 }
 
 /// Begins: for a tenant, as nobody but `sequor_app`; or as the bus, until [`speak_for`] says for whom.
@@ -365,7 +367,7 @@ pub(crate) async fn rollback(session: &mut Session) -> Result<(), StoreError> {
 }
 
 /// Gives the session back, behind everybody's back: without what user code may have left in it.
-async fn clean_up(mut loan: Loan, ended: Result<(), StoreError>) {
+pub(crate) async fn clean_up(mut loan: Loan, ended: Result<(), StoreError>) {
     if ended.is_err() {
         // It may be open still; the next user must not find it so.
         loan.give_back(&Err::<(), _>(StoreError::Unknown));
@@ -385,7 +387,7 @@ pub(crate) async fn clean(session: &mut Session) -> Result<(), StoreError> {
     }
 }
 
-async fn reset(session: &mut Session, sql: &'static str) -> Result<(), StoreError> {
+pub(crate) async fn reset(session: &mut Session, sql: &'static str) -> Result<(), StoreError> {
     let done = sqlx::raw_sql(sql).execute(&mut session.postgres);
     answered(session.limit, done).await.map(drop).map_err(store_error)
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use sequor_core::StoreError;
-use sequor_core::ports::Committed;
+use sequor_core::ports::{Committed, Listeners};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use self::queue::{Bounds, Queue};
@@ -37,6 +37,7 @@ pub(crate) struct Writers {
     connect: Connect,
     pool: Arc<Pool>,
     pub(crate) counts: Arc<Counts>,
+    pub(crate) listeners: Listeners,
     /// Told whenever a writer rests.
     rest: Notify,
 }
@@ -60,6 +61,7 @@ impl Writers {
             connect,
             pool,
             counts: Arc::default(),
+            listeners: Listeners::default(),
             rest: Notify::new(),
         })
     }
@@ -174,7 +176,7 @@ impl Writers {
         let judged = match judged {
             Ok(judged) => judged,
             Err(error) => {
-                jobs.into_iter().for_each(|job| job.answer(Err(error.clone()), &self.counts));
+                jobs.into_iter().for_each(|job| job.answer(Err(error.clone()), self));
                 return;
             }
         };
@@ -189,7 +191,7 @@ impl Writers {
                 },
                 judged @ (Judged::Fresh(_) | Judged::Known(_) | Judged::Refused(_)) => {
                     let answer = judged.answer(&job.commit);
-                    job.answer(answer.unwrap_or(Err(StoreError::Busy)), &self.counts);
+                    job.answer(answer.unwrap_or(Err(StoreError::Busy)), self);
                 }
             }
         }
@@ -225,7 +227,7 @@ impl Writers {
     async fn commit_alone(self: Arc<Self>, job: Job, alone: Shift) {
         self.counts.alone();
         let answer = self.wait_alone(&job).await;
-        job.answer(answer, &self.counts);
+        job.answer(answer, &self);
         drop(alone);
     }
 

@@ -15,6 +15,9 @@ mod history;
 mod log;
 mod transaction;
 
+mod checkpoint;
+mod lease;
+
 mod writer;
 
 mod connection;
@@ -25,6 +28,7 @@ mod readers;
 mod error;
 mod row;
 
+pub use checkpoint::SqliteStep;
 pub use error::OpenError;
 pub use settings::{SettingsError, SqliteSettings, Synchronous};
 pub use store::{SqliteStore, Stats};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use sequor_core::ports::Listeners;
 use sequor_core::{Epoch, StoreError};
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
@@ -46,15 +47,21 @@ pub(crate) async fn open(settings: SqliteSettings) -> Result<StoreParts, OpenErr
         .map_err(|reason| OpenError::Migrate { path: path.clone(), reason })?;
     let epoch = read_epoch(&mut first).await.map_err(store)?;
     let connection = WriteConnection::over(first).await.map_err(store)?;
-    let stats = Arc::default();
-    let parts = WriterParts { connection, options, stats: Arc::clone(&stats), lock };
+    let (stats, listeners) = (Arc::default(), Arc::<Listeners>::default());
+    let parts = WriterParts {
+        connection,
+        options,
+        stats: Arc::clone(&stats),
+        listeners: Arc::clone(&listeners),
+        lock,
+    };
     let queue = Writer::start(parts, &settings);
     let readers = Readers::new(
         read_options(&settings, &path),
         settings.readers_max,
         settings.writer_wait_max,
     );
-    Ok(StoreParts { queue, readers, epoch, stats })
+    Ok(StoreParts { queue, readers, epoch, stats, listeners })
 }
 
 async fn read_library(connection: &mut SqliteConnection) -> Result<String, StoreError> {

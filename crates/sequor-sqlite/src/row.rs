@@ -1,5 +1,7 @@
 //! The one place that knows columns: rows become words of sequor here, or show as damage.
 
+pub(crate) mod checkpoint;
+
 use sequor_core::{
     Actor, AggregateId, CommandId, CommandMeta, CorrelationId, Epoch, Fingerprint, IdempotencyKey,
     Invalid, Json, Name, Position, Record, RecordState, StoreError, StoredEvent, StreamId,

@@ -1,10 +1,11 @@
 //! The handle of a store.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sequor_core::ports::{Store, Transaction};
+use sequor_core::leases::Leases;
+use sequor_core::ports::{Follow, Listeners, Store, Transaction, Wake};
 use sequor_core::{Epoch, Partition, StoreError, TenantId};
 use tokio::sync::{mpsc, oneshot};
 
@@ -46,6 +47,8 @@ struct Shared {
     stats: Arc<Counts>,
     /// How many commits are under way.
     company: Arc<AtomicUsize>,
+    leases: Mutex<Leases>,
+    listeners: Arc<Listeners>,
 }
 
 /// What a store is made of.
@@ -55,6 +58,7 @@ pub(crate) struct StoreParts {
     pub(crate) readers: Readers,
     pub(crate) epoch: Epoch,
     pub(crate) stats: Arc<Counts>,
+    pub(crate) listeners: Arc<Listeners>,
 }
 
 impl SqliteStore {
@@ -67,9 +71,17 @@ impl SqliteStore {
     /// Dropping the future lets go of the file; it may have been created.
     pub async fn open(settings: SqliteSettings) -> Result<Self, OpenError> {
         let writer_wait_max = settings.writer_wait_max;
-        let StoreParts { queue, readers, epoch, stats } = open::open(settings).await?;
-        let company = Arc::default();
-        let shared = Shared { queue, readers, epoch, writer_wait_max, stats, company };
+        let StoreParts { queue, readers, epoch, stats, listeners } = open::open(settings).await?;
+        let shared = Shared {
+            queue,
+            readers,
+            epoch,
+            writer_wait_max,
+            stats,
+            company: Arc::default(),
+            leases: Mutex::default(),
+            listeners,
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -150,6 +162,10 @@ impl SqliteStore {
         &self.shared.stats
     }
 
+    pub(crate) fn leases(&self) -> MutexGuard<'_, Leases> {
+        self.shared.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Joins the commits that are under way, until dropped.
     pub(crate) fn enter(&self) -> Company {
         let all = Arc::clone(&self.shared.company);
@@ -194,6 +210,18 @@ impl Store for SqliteStore {
 
     fn partition(&self, _: TenantId) -> Partition {
         Partition::ONLY
+    }
+}
+
+impl Wake for SqliteStore {
+    fn listeners(&self) -> &Listeners {
+        &self.shared.listeners
+    }
+}
+
+impl Follow for SqliteStore {
+    fn partitions(&self) -> Vec<Partition> {
+        vec![Partition::ONLY]
     }
 }
 

@@ -8,12 +8,13 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sequor_core::StoreError;
+use sequor_core::ports::Listeners;
+use sequor_core::{Partition, Position, StoreError};
 use sqlx::sqlite::SqliteConnectOptions;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::commit::batch::Job;
-use crate::connection::WriteConnection;
+use crate::connection::{Counters, WriteConnection};
 use crate::settings::SqliteSettings;
 use crate::store::Counts;
 
@@ -49,6 +50,7 @@ pub(crate) enum GiveBack {
 pub(crate) struct Writer {
     pub(crate) connection: Option<WriteConnection>,
     pub(crate) stats: Arc<Counts>,
+    listeners: Arc<Listeners>,
     options: SqliteConnectOptions,
     requests: mpsc::Receiver<Request>,
     bounds: Bounds,
@@ -72,6 +74,7 @@ pub(crate) struct WriterParts {
     pub(crate) connection: WriteConnection,
     pub(crate) options: SqliteConnectOptions,
     pub(crate) stats: Arc<Counts>,
+    pub(crate) listeners: Arc<Listeners>,
     pub(crate) lock: File,
 }
 
@@ -82,6 +85,7 @@ impl Writer {
         let writer = Self {
             connection: Some(parts.connection),
             stats: parts.stats,
+            listeners: parts.listeners,
             options: parts.options,
             requests,
             bounds: Bounds {
@@ -199,15 +203,26 @@ impl Writer {
     async fn end_loan(
         &mut self,
         mut connection: WriteConnection,
-        before: crate::connection::Counters,
+        before: Counters,
     ) -> Result<(), StoreError> {
         let committed = connection.commit().await;
         let connection = self.connection.insert(connection);
-        if let Err(error) = &committed {
-            connection.counters = before;
-            self.undo(error).await;
+        let after = connection.counters;
+        match &committed {
+            Ok(()) => self.announce(before, after),
+            Err(error) => {
+                connection.counters = before;
+                self.undo(error).await;
+            }
         }
         committed
+    }
+
+    /// Says that events have become true, if there are any.
+    pub(crate) fn announce(&self, before: Counters, after: Counters) {
+        if after.position > before.position {
+            self.listeners.committed(Partition::ONLY, Position::new(after.position));
+        }
     }
 
     /// The connection; opened anew if the last one was lost.

@@ -14,7 +14,7 @@
 //!
 //! What a domain is made of: [`Command`], [`Event`], [`Aggregate`], [`Decider`] or [`Handler`].
 //! What a service is made of: [`Builder`], [`Middleware`], [`Authorize`], [`Filter`],
-//! [`InlineProjection`]. What comes back: [`Receipt`], or [`Error`] by what the caller does next.
+//! [`Projection`]. What comes back: [`Receipt`], or [`Error`] by what the caller does next.
 //! Authors of stores start at [`ports`].
 
 pub use sequor_core::*;

@@ -6,7 +6,7 @@ mod sqlite;
 use std::fmt;
 use std::str::FromStr;
 
-use sequor::{CommandService, InlineProjection, Store};
+use sequor::{CommandService, Projection, Store};
 use sqlx::{PgConnection, SqliteConnection};
 
 use crate::domain::{Account, Charge, Open, Refund};
@@ -57,7 +57,7 @@ impl Database {
 /// Builds the service: the same on every store.
 fn bank<S: Store>(store: S) -> anyhow::Result<Bank<S>>
 where
-    Balances: InlineProjection<S::Connection>,
+    Balances: Projection<S::Connection>,
 {
     let bank = CommandService::builder(store)
         .decider::<Account, Open>()

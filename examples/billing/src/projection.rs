@@ -3,7 +3,7 @@
 mod postgres;
 mod sqlite;
 
-use sequor::{Aggregate, InlineProjection, ProjectionError, StoredEvent, TenantId, async_trait};
+use sequor::{Aggregate, Projection, ProjectionError, StoredEvent, TenantId, async_trait};
 
 use crate::database::Reader;
 use crate::domain::{Account, AccountEvent};
@@ -53,7 +53,7 @@ trait Rows: Send {
 }
 
 #[async_trait]
-impl<C: Rows> InlineProjection<C> for Balances {
+impl<C: Rows> Projection<C> for Balances {
     fn name(&self) -> &'static str {
         "balances"
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use sequor_core::{InlineProjection, ProjectionError, StoredEvent};
+use sequor_core::{Projection, ProjectionError, StoredEvent};
 use tokio::sync::Semaphore;
 
 use super::{DOOMED, PANICKING};
@@ -13,7 +13,7 @@ use crate::harness::{Connection, Harness};
 pub(crate) struct Fragile<H>(pub(crate) Arc<H>);
 
 #[async_trait]
-impl<H: Harness> InlineProjection<Connection<H>> for Fragile<H> {
+impl<H: Harness> Projection<Connection<H>> for Fragile<H> {
     fn name(&self) -> &str {
         "fragile"
     }
@@ -43,7 +43,7 @@ impl Watching {
 }
 
 #[async_trait]
-impl<C: ?Sized + Send + 'static> InlineProjection<C> for Watching {
+impl<C: ?Sized + Send + 'static> Projection<C> for Watching {
     fn name(&self) -> &str {
         "watching"
     }
@@ -67,7 +67,7 @@ impl Waiting {
 }
 
 #[async_trait]
-impl<C: ?Sized + Send + 'static> InlineProjection<C> for Waiting {
+impl<C: ?Sized + Send + 'static> Projection<C> for Waiting {
     fn name(&self) -> &str {
         "waiting"
     }

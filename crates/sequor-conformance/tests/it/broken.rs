@@ -1,5 +1,7 @@
 //! The reference store behind a fault: whatever goes in, comes out or is decided can be wrong.
 
+mod follow;
+
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use super::verdicts::{Judged, judged};
 use crate::connection::Session;
 use crate::error::{commit_error, store_error};
 use crate::partitions::PartitionLock;
-use crate::project::project;
+use crate::project::project_inline;
 use crate::statement::Protocol;
 use crate::transaction;
 
@@ -99,8 +99,7 @@ async fn project_all(
         }
         let tenant = job.commit.meta.tenant;
         transaction::speak_for(session, tenant).await?;
-        session.was_shared = true;
-        project_one(&job.commit, positions, &job.projections, &mut session.postgres).await?;
+        project_one(&job.commit, positions, &job.projections, session).await?;
         transaction::check_open(session, tenant, written).await?;
         spoke_for = Some(tenant);
     }
@@ -117,12 +116,12 @@ pub(crate) async fn project_one(
     commit: &Commit,
     positions: &[Position],
     projections: &Projections<PgConnection>,
-    postgres: &mut PgConnection,
+    session: &mut Session,
 ) -> Result<(), StoreError> {
     if projections.0.is_empty() {
         return Ok(());
     }
-    project(&stored_events(commit, positions)?, projections, postgres).await
+    project_inline(&stored_events(commit, positions)?, projections, session).await
 }
 
 /// A commit's events as they are stored.

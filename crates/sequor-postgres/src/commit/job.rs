@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::partitions::PartitionLock;
-use crate::store::Counts;
+use crate::writer::Writers;
 
 /// A commit on its way.
 #[derive(Debug)]
@@ -28,10 +28,15 @@ pub(crate) struct Job {
 
 impl Job {
     /// The caller may be gone; then the key will tell.
-    pub(crate) fn answer(self, answer: Result<Committed, StoreError>, counts: &Counts) {
+    pub(crate) fn answer(self, answer: Result<Committed, StoreError>, writers: &Writers) {
         match &answer {
-            Ok(Committed::Fresh(_)) => counts.fresh(),
-            Ok(Committed::Known(_)) => counts.replay(),
+            Ok(Committed::Fresh(record)) => {
+                writers.counts.fresh();
+                if let Some(position) = record.position {
+                    writers.listeners.committed(self.lock.partition, position);
+                }
+            }
+            Ok(Committed::Known(_)) => writers.counts.replay(),
             Err(_) => {}
         }
         self.answer.send(answer).ok();

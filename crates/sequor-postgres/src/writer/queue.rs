@@ -29,7 +29,7 @@ pub(super) struct Queue {
     pub(super) answered: usize,
 }
 
-/// Another writer joins when so many commits wait. Below that one is about as fast where flushes take
+/// Another writer joins when this many commits wait. Below that one is about as fast where flushes take
 /// little time, and faster where they take a millisecond, since more share each.
 const JOIN_AT: usize = 8;
 
@@ -54,8 +54,8 @@ impl Queue {
         self.waiting.iter().any(is_free)
     }
 
-    /// The next batch, in order: at most so many commits and bytes, no key twice, and no stream
-    /// that another writer has in hand. What must wait keeps its place, and so does whatever
+    /// The next batch, in order: bounded in commits and bytes, with no key twice, and no stream that
+    /// another writer has in hand. What must wait keeps its place, and so does whatever
     /// touches the same streams behind it.
     pub(super) fn take_batch(&mut self, bounds: &Bounds) -> Vec<Job> {
         let mut jobs: Vec<Job> = Vec::with_capacity(self.waiting.len().min(bounds.commits_max));

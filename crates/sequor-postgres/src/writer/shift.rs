@@ -11,6 +11,7 @@ use crate::commit::job::Job;
 use crate::connection::Session;
 use crate::transaction::clean;
 
+/// A writer's place at work, with the session it works on, once it has one.
 #[derive(Debug, Default)]
 pub(super) struct Seat {
     pub(super) session: Option<Session>,

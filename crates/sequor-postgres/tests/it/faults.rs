@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use sequor_core::ports::{CommitCommand, Committed, Transact, Transaction};
-use sequor_core::{InlineProjection, ProjectionError, Projections, StoreError, StoredEvent};
+use sequor_core::{Projection, ProjectionError, Projections, StoreError, StoredEvent};
 use sequor_postgres::PostgresStore;
 use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinSet;
@@ -47,7 +47,7 @@ async fn a_lost_answer_to_a_handlers_commit_is_unknown_and_the_key_tells() {
 struct Onlooker;
 
 #[async_trait]
-impl InlineProjection<PgConnection> for Onlooker {
+impl Projection<PgConnection> for Onlooker {
     fn name(&self) -> &str {
         "onlooker"
     }
@@ -294,7 +294,7 @@ async fn closing_finishes_what_was_submitted() {
 struct Careless;
 
 #[async_trait]
-impl InlineProjection<PgConnection> for Careless {
+impl Projection<PgConnection> for Careless {
     fn name(&self) -> &str {
         "careless"
     }

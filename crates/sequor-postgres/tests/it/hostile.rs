@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sequor_core::ports::{CommitCommand, Transact, Transaction};
 use sequor_core::{
-    Commit, InlineProjection, ProjectionError, Projections, RecordState, StoreError, StoredEvent,
+    Commit, Projection, ProjectionError, Projections, RecordState, StoreError, StoredEvent,
     UniqueChange,
 };
 use sequor_postgres::PostgresStore;
@@ -23,7 +23,7 @@ use crate::support::{
 struct Runs(&'static str);
 
 #[async_trait]
-impl InlineProjection<PgConnection> for Runs {
+impl Projection<PgConnection> for Runs {
     fn name(&self) -> &str {
         "runs"
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sequor_core::ports::{CommitCommand, Committed, Transact, Transaction};
 use sequor_core::{
-    InlineProjection, Name, ProjectionError, Projections, RecordState, StoreError, StoredEvent,
+    Name, Projection, ProjectionError, Projections, RecordState, StoreError, StoredEvent,
     UniqueChange, UniqueKey,
 };
 use sequor_postgres::{OpenError, PostgresSettings, PostgresStore};
@@ -55,7 +55,7 @@ async fn translate(database: &Database) -> bool {
 struct Runs(&'static str);
 
 #[async_trait]
-impl InlineProjection<PgConnection> for Runs {
+impl Projection<PgConnection> for Runs {
     fn name(&self) -> &str {
         "runs"
     }

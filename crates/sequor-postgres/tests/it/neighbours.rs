@@ -35,8 +35,8 @@ const HOLD_STREAM: &str = "SELECT FROM sequor.streams WHERE aggregate_id = 'held
 const MAKE_STREAM: &str = "INSERT INTO sequor.streams VALUES
     ('018f2f6e-0000-7000-8000-000000000001', 'account', 'held', 1, gen_random_uuid())";
 
-/// 49 callers who commit on streams of their own as long as the lock is held; what the slowest of a hundred
-/// commits took.
+/// 49 callers who commit on streams of their own as long as the lock is held; what the slowest of a
+/// hundred commits took.
 async fn neighbours(store: &PostgresStore) -> Duration {
     let (start, mut callers) = (Instant::now(), JoinSet::new());
     for caller in 0..49 {
@@ -152,10 +152,10 @@ async fn a_bad_row_fails_only_itself() {
     assert_eq!(count(&database, "SELECT count(*) FROM sequor.idempotency_keys").await, 19);
 }
 
-/// Two transactions that write the same streams in opposite order: who is late in the order of streams
-/// gives way before the server looks for a circle.
+/// Two transactions that write the same streams in opposite order: the one that is late in the order
+/// of streams gives way before the server looks for a circle.
 #[tokio::test]
-async fn transactions_never_deadlock_on_streams_either() {
+async fn transactions_never_deadlock_on_streams() {
     let database = installed().await;
     let store = open(&database).await;
     for id in ["a", "b"] {

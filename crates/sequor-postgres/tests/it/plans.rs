@@ -58,7 +58,7 @@ const SEED: &str = "
     FROM generate_series(1, 101000) AS n;
     SELECT pg_stat_force_next_flush()";
 
-/// Runs the trigger that forgets a claim in vain, which a COMMIT does else.
+/// Runs the trigger that forgets a claim in vain, as a COMMIT would.
 const FIRE: &str = "SET CONSTRAINTS ALL IMMEDIATE";
 const UNCLAIM: &str = "SELECT sequor.unclaim('018f2f6e-0000-7000-8000-000000000001', 'seed-5')";
 
@@ -262,7 +262,7 @@ async fn what_is_asked_for_is_found_by_its_index() {
 
 /// A digest is of all rows: of the archive, or of the month that is dropped.
 async fn archives_are_read_once(session: &mut PgConnection) {
-    // What helpers read is counted elsewhere.
+    // What parallel workers read is counted elsewhere.
     let lonely = "SET max_parallel_workers_per_gather = 0";
     sqlx::raw_sql(lonely).execute(&mut *session).await.unwrap();
     let all = |reads: Reads| reads.values().map(|(end_to_end, found)| end_to_end + found).sum();

@@ -9,8 +9,7 @@ use sequor_core::ports::{
     CommitCommand, HistoryRequest, ReadHistory, ReadLog, Store, Transact, Transaction,
 };
 use sequor_core::{
-    InlineProjection, Position, ProjectionError, Projections, StoreError, StoredEvent, TenantId,
-    Version,
+    Position, Projection, ProjectionError, Projections, StoreError, StoredEvent, TenantId, Version,
 };
 use sequor_postgres::{
     MonthDrop, OpenError, PostgresSettings, PostgresStore, SettingsError, install,
@@ -384,7 +383,7 @@ async fn what_is_put_off_until_commit_still_knows_its_tenant() {
 struct Careless;
 
 #[async_trait]
-impl InlineProjection<PgConnection> for Careless {
+impl Projection<PgConnection> for Careless {
     fn name(&self) -> &str {
         "careless"
     }

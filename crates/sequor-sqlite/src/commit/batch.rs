@@ -16,7 +16,7 @@ use super::ledger::BatchLedger;
 use super::look_up::look_up;
 use super::write::{WriteFailure, write_rows, write_whole};
 use crate::connection::WriteConnection;
-use crate::project::project;
+use crate::project::project_inline;
 use crate::store::Counts;
 use crate::writer::Writer;
 
@@ -74,12 +74,14 @@ impl Writer {
             return Vec::new();
         }
         let written = write(&pending, &ledger, connection).await;
+        let after = connection.counters;
         if written.is_err() {
             connection.counters = before;
         }
         stats.transaction();
         match written {
             Ok(()) => {
+                self.announce(before, after);
                 answer_all(pending, &stats);
                 Vec::new()
             }
@@ -99,8 +101,12 @@ impl Writer {
         let connection = self.connection().await?;
         let before = connection.counters;
         let answer = commit_one(job, connection).await;
+        let after = connection.counters;
         match &answer {
-            Ok(Committed::Fresh(_)) => self.stats.fresh(),
+            Ok(Committed::Fresh(_)) => {
+                self.announce(before, after);
+                self.stats.fresh();
+            }
             Ok(Committed::Known(_)) => self.stats.replay(),
             Err(error) => {
                 connection.counters = before;
@@ -199,7 +205,7 @@ pub(crate) async fn project_one(
         return Ok(());
     }
     let events = stored_events(commit, numbered.first_position)?;
-    project(&events, projections, sqlite).await
+    project_inline(&events, projections, sqlite).await
 }
 
 fn answer_all(verdicts: Vec<Verdict>, stats: &Counts) {

@@ -7,7 +7,7 @@ use sequor_core::commit::{CommitDraft, StreamDraft};
 use sequor_core::ports::{CommitCommand, Committed};
 use sequor_core::{
     AggregateId, CommandId, CommandMeta, Commit, CorrelationId, EventName, Fingerprint,
-    IdempotencyKey, InlineProjection, Json, Limits, Name, ProjectionError, Projections, Record,
+    IdempotencyKey, Json, Limits, Name, Projection, ProjectionError, Projections, Record,
     StoreError, StoredEvent, StreamId, TenantId, Timestamp, UniqueChange, UniqueKey, Version,
 };
 use sequor_sqlite::{SqliteSettings, SqliteStore};
@@ -161,7 +161,7 @@ pub(crate) enum How {
 }
 
 #[async_trait::async_trait]
-impl InlineProjection<SqliteConnection> for Picky {
+impl Projection<SqliteConnection> for Picky {
     fn name(&self) -> &str {
         "picky"
     }

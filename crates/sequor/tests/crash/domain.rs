@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 
 use sequor::ports::{Store, Transact};
 use sequor::{
-    Aggregate, Command, Decider, Decision, Error, Event, Handler, InlineProjection,
-    ProjectionError, Repo, StoredEvent, TenantId, async_trait,
+    Aggregate, Command, Decider, Decision, Error, Event, Handler, Projection, ProjectionError,
+    Repo, StoredEvent, TenantId, async_trait,
 };
 use serde::{Deserialize, Serialize};
 
@@ -116,7 +116,7 @@ impl<H: Home> Handler<Transfer, H> for Transfers {
 pub(crate) struct Sums<H>(pub(crate) PhantomData<fn() -> H>);
 
 #[async_trait]
-impl<H: Home> InlineProjection<<H as Transact>::Connection> for Sums<H> {
+impl<H: Home> Projection<<H as Transact>::Connection> for Sums<H> {
     fn name(&self) -> &str {
         "sums"
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sequor::memory::{MemoryStore, Tables};
 use sequor::{Aggregate, BuildError, Builder, Command, CommandService, Decider, Decision, Error};
-use sequor::{Event, EventName, Idempotency, InlineProjection, Invalid, Json, Limits};
+use sequor::{Event, EventName, Idempotency, Invalid, Json, Limits, Projection};
 use sequor::{ProjectionError, Retry, StoredEvent, Target, async_trait};
 use serde::{Deserialize, Serialize};
 
@@ -110,10 +110,10 @@ fn an_aggregate_whose_name_is_none_is_refused() {
     assert_eq!(error, BuildError::Name { name: "un\nnamed", what: "aggregate" });
 }
 
-struct Projection(&'static str);
+struct Nameless(&'static str);
 
 #[async_trait]
-impl InlineProjection<Tables> for Projection {
+impl Projection<Tables> for Nameless {
     fn name(&self) -> &str {
         self.0
     }
@@ -125,11 +125,11 @@ impl InlineProjection<Tables> for Projection {
 #[test]
 fn projections_have_a_name_each() {
     assert_eq!(
-        said(builder().projection(Projection(""))),
+        said(builder().projection(Nameless(""))),
         "a projection has no name: let `name()` return 1 to 128 visible ASCII characters"
     );
     assert_eq!(
-        said(builder().projection(Projection("sums")).projection(Projection("sums"))),
+        said(builder().projection(Nameless("sums")).projection(Nameless("sums"))),
         "two projections are called `sums`: rename one"
     );
 }
@@ -180,7 +180,7 @@ fn settings_out_of_range_are_refused() {
 
 #[test]
 fn the_first_thing_that_is_wrong_is_told() {
-    let error = builder().commands_max(0).without_tenancy().projection(Projection("")).build();
+    let error = builder().commands_max(0).without_tenancy().projection(Nameless("")).build();
     assert!(matches!(error, Err(BuildError::Setting { setting: "commands_max", .. })), "{error:?}");
 }
 

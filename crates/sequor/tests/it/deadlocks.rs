@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sequor::postgres::{PostgresSettings, PostgresStore, install};
-use sequor::{InlineProjection, ProjectionError, Repo, StoredEvent, async_trait};
+use sequor::{Projection, ProjectionError, Repo, StoredEvent, async_trait};
 use sequor_testserver::Database;
 use sqlx::PgConnection;
 use tokio::sync::Barrier;
@@ -123,7 +123,7 @@ async fn a_serialization_failure_of_a_handler_is_tried_again_and_counted() {
 struct Crosses(Arc<Crossing>);
 
 #[async_trait]
-impl InlineProjection<PgConnection> for Crosses {
+impl Projection<PgConnection> for Crosses {
     fn name(&self) -> &str {
         "crosses"
     }

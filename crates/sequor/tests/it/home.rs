@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use sequor::memory::{MemoryStore, Tables};
-use sequor::ports::Store;
+use sequor::ports::Follow;
 use sequor::{ProjectionError, TenantId, async_trait};
 
 use crate::watched::Watched;
 
 /// A store with rows of the user's own: one sum for each tenant.
 #[async_trait]
-pub(crate) trait Home: Store + Clone {
+pub(crate) trait Home: Follow + Clone {
     /// Adds to the tenant's sum, as a handler or a projection does.
     async fn add(
         connection: &mut Self::Connection,

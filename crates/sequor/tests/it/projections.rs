@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sequor::async_trait;
 use sequor::ports::Transact;
-use sequor::{Batch, Error, InlineProjection, ProjectionError, StoredEvent};
+use sequor::{Batch, Error, Projection, ProjectionError, StoredEvent};
 
 use crate::bank::{Happened, bank, cents, deposit, key, keyed, log_of, meta, open, tenant};
 use crate::doing::{Handling, Run, doing, run};
@@ -33,7 +33,7 @@ impl<H> Sums<H> {
 }
 
 #[async_trait]
-impl<H: Home> InlineProjection<<H as Transact>::Connection> for Sums<H> {
+impl<H: Home> Projection<<H as Transact>::Connection> for Sums<H> {
     fn name(&self) -> &str {
         "sums"
     }

@@ -1,5 +1,7 @@
 //! A store that is watched: it counts calls, can be held at a gate, and fails when told to.
 
+mod follow;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -13,12 +13,13 @@ use sqlx::{Connection as _, PgConnection};
 
 use super::domain::{Keys, service, tenant};
 use super::load::{Load, Work};
-use super::report::{Report, median, rate, ratio, table};
+use super::report::{Report, callers, median, rate, ratio, table};
 use super::suite::{ACCOUNTS, Deposits, HEAD, Replays, commands};
 
 /// How many times two things are measured in turn.
 const ROUNDS: usize = 3;
-/// All rows.
+
+/// Commands as on the other stores, then the prices.
 pub(super) async fn run(report: &mut Report, duration: Duration) -> Result<()> {
     let cluster = Cluster::builder().durable().start()?;
     let mut rows = Vec::new();
@@ -58,7 +59,7 @@ async fn replay(cluster: &Cluster, load: Load) -> Result<Vec<String>> {
         replays.push(load.drive(&again, &Arc::new(AtomicU64::new(0))).await?.per_second);
     }
     let (replays, reads) = (median(replays), median(reads));
-    let name = format!("a replay, to a read of its key; {} callers", load.callers);
+    let name = format!("a replay, to a read of its key; {}", callers(load.callers));
     Ok(vec![name, ratio(replays, reads), rate(replays), rate(reads)])
 }
 

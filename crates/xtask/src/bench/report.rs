@@ -60,6 +60,11 @@ pub(super) fn rate(per_second: f64) -> String {
     text
 }
 
+/// A number of callers, in words.
+pub(super) fn callers(count: usize) -> String {
+    if count == 1 { "1 caller".to_owned() } else { format!("{count} callers") }
+}
+
 /// A latency, in microseconds.
 pub(super) fn micros(latency: std::time::Duration) -> String {
     format!("{:.0}", latency.as_secs_f64() * 1e6)

@@ -13,7 +13,7 @@ use sequor::sqlite::SqliteStore;
 
 use super::domain::{Deposit, Keys, service, tenant};
 use super::load::{Figure, Load, Work};
-use super::report::{Report, median, micros, rate, ratio, table};
+use super::report::{Report, callers, median, micros, rate, ratio, table};
 use super::{Arguments, Part, growth, peers, postgres, raw, rivals};
 use crate::workspace::Workspace;
 
@@ -204,9 +204,9 @@ async fn limits(report: &mut Report, duration: Duration) -> Result<()> {
     let mut rows: Vec<Vec<String>> = CALLERS
         .into_iter()
         .zip(ours.map(median))
-        .map(|(callers, ours)| {
+        .map(|(count, ours)| {
             vec![
-                format!("sequor, {callers} callers"),
+                format!("sequor, {}", callers(count)),
                 ratio(ours, one),
                 ratio(ours, fifty),
                 rate(ours),

@@ -1,4 +1,4 @@
-//! Drivers: who knows one finds their way in the other.
+//! Drivers: whoever knows one finds their way in the other.
 
 use super::finding::Finding;
 use super::tree::{SourceFile, Tree};

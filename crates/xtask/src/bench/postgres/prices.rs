@@ -1,4 +1,4 @@
-//! What each promise costs on PostgreSQL: two ways in turn, as a ratio of their rates.
+//! What each promise costs on PostgreSQL: two ways to work, measured in turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ const CALLERS: usize = 32;
 /// Keys that are stored before a row of the grown store.
 const KEYS_GROWN: u64 = 5_000_000;
 
-/// What a promise costs: two ways in turn, as a ratio of their rates.
+/// A row for each promise: the ratio of two rates.
 pub(super) async fn run(report: &mut Report, cluster: &Cluster, duration: Duration) -> Result<()> {
     let load = Load { callers: CALLERS, duration };
     let mut rows = Vec::new();

@@ -1,0 +1,32 @@
+//! Who may move which checkpoint.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use sequor_core::StoreError;
+use sequor_core::checkpoint::{CheckpointId, Lease};
+use sequor_core::ports::KeepLeases;
+use uuid::Uuid;
+
+use crate::store::MemoryStore;
+
+#[async_trait]
+impl KeepLeases for MemoryStore {
+    async fn lease(
+        &self,
+        checkpoint: &CheckpointId,
+        owner: Uuid,
+        ttl: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
+        Ok(self.leases().take(checkpoint, owner, ttl, now()))
+    }
+
+    async fn check_in(&self, runner: Uuid, ttl: Duration) -> Result<usize, StoreError> {
+        Ok(self.leases().check_in(runner, ttl, now()))
+    }
+}
+
+/// The runtime's time, which tests can hold still.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
