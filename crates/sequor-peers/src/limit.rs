@@ -29,8 +29,8 @@ pub(crate) async fn measure(
 ) -> Result<Vec<Limit>> {
     let ours = ours.context("sequor is measured always")?;
     let folder = tempfile::tempdir()?;
-    let script = folder.path().join("commit.sql");
-    std::fs::write(&script, include_str!("commit.sql"))?;
+    let script = folder.path().join("limit.sql");
+    std::fs::write(&script, include_str!("limit.sql"))?;
     let mut limits = Vec::new();
     for clients in CLIENTS {
         stage.copy(*ours, Network::Direct).await?;
@@ -60,7 +60,8 @@ pub(crate) async fn measure(
 pub(crate) fn tell(report: &mut Report, limits: &[Limit], rows: &[Row]) {
     let highest = limits.iter().map(|limit| limit.commands_per_second).fold(0.0, f64::max);
     let limits = limits.iter().map(|limit| {
-        let what = format!("pgbench, 50 deposits a statement, {} clients", limit.clients);
+        let clients = if limit.clients == 1 { "client" } else { "clients" };
+        let what = format!("pgbench, 50 deposits a statement, {} {clients}", limit.clients);
         (what, limit.commands_per_second)
     });
     let ours = rows.iter().filter_map(|row| {

@@ -35,7 +35,7 @@ struct Arguments {
     /// How long each row is measured, in seconds; each is measured three times.
     #[arg(long, default_value_t = 0.25, value_parser = seconds)]
     seconds: f64,
-    /// Measures only these beside sequor, by name, apart by commas.
+    /// Measures only these beside sequor, by name, separated by commas.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// sequor writes no row into the outbox: what does it cost?

@@ -46,7 +46,8 @@ events each; *cold* is the same where nobody remembers accounts from one command
 (else sequor and evento do, the others load them each time); *one hot account* is the same account \
 for all. Each figure is the median of three rounds, in which the systems take turns; each \
 measurement has a fresh copy of the same filled database and a warm-up: each account is paid into \
-once before deposits, else the same work for a quarter of the time. A conflict is followed by another try at once, and the caller's time goes on.
+once before deposits, else the same work for a quarter of the time. A conflict is followed by \
+another try at once, and the caller's time goes on.
 
 For each command sequor writes a command row with what a replay answers, an idempotency key, the \
 event with its position in the log, the version of the account, and on PostgreSQL a row in the \
