@@ -1,7 +1,8 @@
 //! A store of sequor in a PostgreSQL database, version 15 or newer.
 //!
 //! *For:* several processes that share one database; a command is one round trip when its aggregate
-//! is cached, two when not, and concurrent commands of a process share a trip and a flush.
+//! is cached or when it says that it begins one, two when not, and concurrent commands of a process
+//! share a trip and a flush.
 //! *Never:* SQL outside of `sql/` and the migrations, retries of its own, a pool in a handler's
 //! hand.
 //! *Start here:* [`PostgresStore`] in `store.rs`; then `writer.rs`, which gathers commits, and

@@ -60,7 +60,7 @@ pub(crate) struct StoreParts {
 
 impl PostgresStore {
     /// Opens the store that a database holds, and checks that it is fit: version, encoding, tables,
-    /// rights, positions.
+    /// rights, walls, positions, and that it is no standby.
     ///
     /// # Errors
     /// [`OpenError`] says what is in the way, and what to run.

@@ -30,10 +30,10 @@ use crate::store::PostgresStore;
 pub(crate) const CLAIM: &str = include_str!("sql/claim.sql");
 const CHECK_OPEN: &str = include_str!("sql/check_open.sql");
 
-/// How long a stream is waited for that comes before one that is held already. Who waits in the order
-/// of streams cannot wait in a circle; who does not, waits for less than it takes the server to look
-/// for one, and starts again. Else the server would end whoever waits longest, which is as often one
-/// that keeps to the order.
+/// How long a stream is waited for that comes before one that is held already. Whoever waits in the
+/// order of streams cannot wait in a circle; whoever does not waits for less than it takes the server
+/// to look for one, and starts again. Otherwise the server would end one of them, which is as often
+/// the one that keeps to the order.
 const OUT_OF_ORDER_WAIT: Duration = Duration::from_millis(100);
 
 #[async_trait]

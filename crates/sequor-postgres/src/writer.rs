@@ -164,9 +164,9 @@ impl Writers {
         }
     }
 
-    /// Answers those that are answered; who was blocked goes alone, and keeps its streams in hand
-    /// meanwhile; who had no turn waits for the next batch, at its place. What failed as a whole has
-    /// failed for each.
+    /// Answers those that are answered; whoever was blocked goes alone, and keeps its streams in hand
+    /// meanwhile; whoever had no turn waits for the next batch, at its place. What failed as a whole
+    /// has failed for each.
     fn answer_all(
         self: &Arc<Self>,
         jobs: Vec<Job>,

@@ -139,7 +139,7 @@ async fn cut_connections_lose_and_double_nothing() {
     assert_eq!(count(&database, "SELECT count(*) FROM sequor.idempotency_keys").await, 16 * 30);
 }
 
-/// Case 69: a caller that gives up at any moment leaves no session in a transaction.
+/// A caller that gives up at any moment leaves no session in a transaction.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn callers_that_give_up_leave_no_transaction_open() {
     let database = installed().await;
@@ -242,7 +242,7 @@ async fn the_servers_default_isolation_changes_nothing() {
     assert!(matches!(waiting.await.unwrap(), Ok(Committed::Known(_))));
 }
 
-/// A pool of two, and many handlers: everybody has his turn.
+/// A pool of two, and many handlers: each has its turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_small_pool_serves_many_handlers() {
     let database = installed().await;
