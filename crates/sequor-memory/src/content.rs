@@ -1,5 +1,7 @@
 //! What the store holds, and what one command adds to it.
 
+mod audit;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -16,6 +16,8 @@ mod transaction;
 mod checkpoint;
 mod lease;
 
+mod audit;
+
 mod content;
 mod project;
 mod tables;
