@@ -18,6 +18,8 @@ mod transaction;
 mod checkpoint;
 mod lease;
 
+mod audit;
+
 mod writer;
 
 mod connection;

@@ -1,5 +1,6 @@
 //! The one place that knows columns: rows become words of sequor here, or show as damage.
 
+pub(crate) mod audit;
 pub(crate) mod checkpoint;
 
 use sequor_core::{

@@ -1,0 +1,1 @@
+-- Empty: in SQLite the audit needs nothing that is not there.
