@@ -22,6 +22,8 @@ mod lease;
 
 mod retention;
 
+mod audit;
+
 mod writer;
 
 mod connection;

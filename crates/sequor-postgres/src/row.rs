@@ -1,5 +1,6 @@
 //! Rows become words of sequor here, or show as damage.
 
+pub(crate) mod audit;
 pub(crate) mod checkpoint;
 pub(crate) mod columns;
 

@@ -10,6 +10,7 @@ mod support;
 
 mod conformance;
 
+mod audit;
 mod faults;
 mod hostile;
 mod language;

@@ -1,0 +1,2 @@
+-- Nothing was written.
+ROLLBACK;
