@@ -163,6 +163,10 @@ macro_rules! conformance {
         reopen::reopen_keeps_unique_values if Reopens,
         reopen::reopen_keeps_rows_of_projections if Reopens,
         reopen::reopen_forgets_what_was_not_committed if Reopens,
+        audit::audit_of_an_empty_store_finds_nothing,
+        audit::audit_counts_what_is_there,
+        audit::audit_of_every_kind_of_command_finds_nothing,
+        audit::audit_while_commands_run_finds_nothing,
         oracle::oracle_agrees_with_the_model,
         oracle::oracle_holds_its_invariants_under_load,
     } };
@@ -221,14 +225,29 @@ impl<H: Harness> Behaviour<H> {
         if let Some(why) = missing {
             return Verdict::NotApplicable(why);
         }
-        let run = self.run;
-        let trial = async move { run(World::new(Arc::new(harness)).await).await };
+        let trial = self.trial(harness);
         let time_max = if is_slow() { SLOW_BEHAVIOUR_TIME_MAX } else { BEHAVIOUR_TIME_MAX };
         match timeout(time_max, tokio::spawn(trial)).await {
             Ok(Ok(())) => Verdict::Holds,
             Ok(Err(error)) => Verdict::Broken(panic_text(error)),
             Err(_) => Verdict::Broken("it hangs".to_owned()),
         }
+    }
+}
+
+impl<H: Harness> Behaviour<H> {
+    /// The behaviour, and then an audit of its store; where it opens its store again, that is nobody
+    /// else's meanwhile.
+    fn trial(&self, harness: H) -> Trial {
+        let (run, reopens) = (self.run, self.need == Some(Need::Reopens));
+        Box::pin(async move {
+            let world = World::new(Arc::new(harness)).await;
+            if reopens {
+                return run(world).await;
+            }
+            run(world.clone()).await;
+            world.assert_clean().await;
+        })
     }
 }
 

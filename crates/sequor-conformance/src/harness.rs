@@ -1,7 +1,7 @@
 //! What a driver hands over so that the suite can run on it.
 
 use async_trait::async_trait;
-use sequor_core::ports::{Follow, Transact};
+use sequor_core::ports::{Audit, Follow, Transact};
 use sequor_core::{ProjectionError, TenantId};
 
 /// The connection of a harness's store.
@@ -13,7 +13,7 @@ pub type Connection<H> = <<H as Harness>::Store as Transact>::Connection;
 #[async_trait]
 pub trait Harness: Send + Sync + 'static {
     /// The store.
-    type Store: Follow;
+    type Store: Follow + Audit;
 
     /// What the store can do beyond what every store must.
     fn abilities(&self) -> Abilities;

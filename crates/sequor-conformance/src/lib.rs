@@ -20,6 +20,7 @@
 mod behaviours;
 mod harness;
 
+mod audit;
 mod checkpoint;
 mod commit;
 mod history;

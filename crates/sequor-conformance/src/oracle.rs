@@ -73,6 +73,7 @@ pub(crate) async fn oracle_agrees_with_the_model<H: Harness>(world: World<H>) {
         }
         assert_content(&world, &model).await;
         assert_holders(&world, &model).await;
+        world.assert_clean().await;
     }
     assert!(seeds.len() == 1 || answered.len() == 4, "every kind of answer came up: {answered:?}");
 }
@@ -212,6 +213,7 @@ pub(crate) async fn oracle_holds_its_invariants_under_load<H: Harness>(world: Wo
         let told: Vec<Told> = tasks.join_all().await.into_iter().flatten().collect();
         assert_keys_are_fresh_once(&told);
         assert_acknowledged_is_present(&world, &told).await;
+        world.assert_clean().await;
     }
 }
 

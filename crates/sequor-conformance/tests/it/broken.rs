@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sequor_conformance::{Abilities, Harness, Tally};
+use sequor_core::audit::{AuditReport, AuditSettings};
 use sequor_core::ports::{
-    CommitCommand, Committed, History, HistoryRequest, ReadHistory, ReadLog, Store, Submitted,
-    Transact, Transaction,
+    Audit, CommitCommand, Committed, History, HistoryRequest, ReadHistory, ReadLog, Store,
+    Submitted, Transact, Transaction,
 };
 use sequor_core::{
     Commit, Epoch, IdempotencyKey, Invalid, Partition, Position, ProjectionError, Projections,
@@ -90,6 +91,11 @@ pub(crate) trait Fault: Debug + Send + Sync + 'static {
     /// Whether a reader gets all events, whatever version it starts after.
     fn reads_from_the_beginning(&self) -> bool {
         false
+    }
+
+    /// What an audit says.
+    fn audits(&self, report: AuditReport) -> AuditReport {
+        report
     }
 
     /// The position that is shown.
@@ -277,6 +283,13 @@ impl ReadLog for Broken {
         let shown = all.into_iter().map(|event| self.show_event(event));
         let page = shown.filter(|event| event.position > after).take(limit);
         Ok(self.fault.reads_log(page.collect()))
+    }
+}
+
+#[async_trait]
+impl Audit for Broken {
+    async fn audit(&self, settings: AuditSettings) -> Result<AuditReport, StoreError> {
+        Ok(self.fault.audits(self.store.audit(settings).await?))
     }
 }
 

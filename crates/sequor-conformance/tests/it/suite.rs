@@ -103,6 +103,11 @@ noticed! {
         by history_keeps_microseconds;
     a_store_that_reads_numbers_as_doubles_is_noticed: ReadsNumbersAsDoubles,
         by payload_keeps_integers_exact;
+    a_store_that_miscounts_events_is_noticed: MiscountsEvents,
+        by audit_counts_what_is_there;
+    a_store_that_finds_what_is_not_there_is_noticed: FindsWhatIsNotThere,
+        by audit_of_an_empty_store_finds_nothing, audit_while_commands_run_finds_nothing,
+        commit_without_events_is_recorded;
     a_store_that_strips_nul_escapes_is_noticed: StripsNulEscapes,
         by payload_keeps_an_escaped_nul_that_is_text;
 }

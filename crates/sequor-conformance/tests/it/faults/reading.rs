@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use sequor_core::audit::{AuditReport, Finding};
 use sequor_core::{Commit, Json, Position, StoredEvent, Timestamp};
 
 use crate::broken::Fault;
@@ -87,5 +88,25 @@ impl Fault for StripsNulEscapes {
             event.payload = Json::from_stored(&event.payload.as_str().replace(r"\u0000", ""));
         }
         commit
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct MiscountsEvents;
+
+impl Fault for MiscountsEvents {
+    fn audits(&self, mut report: AuditReport) -> AuditReport {
+        report.counts.events += 1;
+        report
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct FindsWhatIsNotThere;
+
+impl Fault for FindsWhatIsNotThere {
+    fn audits(&self, mut report: AuditReport) -> AuditReport {
+        report.add([Finding::Unreadable { what: "nothing".to_owned() }], 1);
+        report
     }
 }
