@@ -312,7 +312,6 @@ REVOKE ALL ON FUNCTION
     sequor.history(uuid, text, text, text, bigint)
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    sequor.check_tenant(uuid[]), sequor.check_isolation(), sequor.check_open(uuid, uuid),
-    sequor.claim(integer, uuid, text), sequor.unclaim(uuid, text),
+    sequor.check_open(uuid, uuid), sequor.claim(integer, uuid, text), sequor.unclaim(uuid, text),
     sequor.hold(integer, uuid, text, text), sequor.history(uuid, text, text, text, bigint)
     TO sequor_app;

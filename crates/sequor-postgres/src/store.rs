@@ -16,7 +16,7 @@ use crate::partitions::Partitions;
 use crate::pool::Pool;
 use crate::settings::PostgresSettings;
 use crate::statement::Protocol;
-use crate::transaction::RESET_POOLED;
+use crate::transaction::{RESET_POOLED, clean};
 use crate::writer::Writers;
 
 /// A store in a PostgreSQL database. Cheap to clone; all clones share their sessions.
@@ -74,6 +74,7 @@ impl PostgresStore {
 
     /// Runs statements of your own in one transaction, as the role of this store: such as the
     /// `CREATE TABLE IF NOT EXISTS` of an inline projection with its `SELECT sequor.wall('…')`.
+    /// Settings that they change are gone afterwards.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] with the server's message when a statement is wrong,
@@ -84,7 +85,11 @@ impl PostgresStore {
     pub async fn set_up(&self, sql: &'static str) -> Result<(), StoreError> {
         let mut loan = self.pool().lend().await?;
         let done = run_alone(loan.session(), sql).await;
-        loan.give_back(&done);
+        let cleaned = match &done {
+            Err(error @ (StoreError::Unavailable(_) | StoreError::Unknown)) => Err(error.clone()),
+            Ok(()) | Err(_) => clean(loan.session()).await,
+        };
+        loan.give_back(&cleaned);
         done
     }
 
@@ -167,6 +172,7 @@ async fn run_alone(session: &mut Session, sql: &'static str) -> Result<(), Store
         Protocol::Prepared => sqlx::raw_sql(sql),
         Protocol::Simple => sqlx::raw_sql(AssertSqlSafe(format!("{sql}\n;{RESET_POOLED}"))),
     };
+    session.was_shared = true;
     let done = sql.execute(&mut session.postgres).await.map(drop);
     done.map_err(|error| session.failed(error))
 }

@@ -71,6 +71,18 @@ async fn positions_behind_what_is_stored_are_refused() {
     fresh(commit(&open(&database).await, deposit("a", 5)).await);
 }
 
+/// Numbers that sessions keep for later are drawn out of order.
+#[tokio::test]
+async fn positions_that_are_handed_out_in_blocks_are_refused() {
+    let database = installed().await;
+    database.run("ALTER SEQUENCE sequor.positions CACHE 20").await;
+    let refused = PostgresStore::open(settings(&database)).await.unwrap_err();
+    assert!(matches!(refused, OpenError::PositionsUnordered), "{refused}");
+    let repair = refused.to_string();
+    database.run(repair.rsplit_once("the owner: ").unwrap().1).await;
+    fresh(commit(&open(&database).await, deposit("a", 0)).await);
+}
+
 #[tokio::test]
 async fn another_encoding_is_refused() {
     let database = Database::new().await;

@@ -170,6 +170,23 @@ async fn a_changed_setting_reads_another_tenant_and_nothing_becomes_true() {
     assert!(events(&store, "changed").await.is_empty());
 }
 
+#[tokio::test]
+async fn what_sets_up_tables_leaves_nothing_in_the_session() {
+    let database = installed().await;
+    let mut settings = settings(&database);
+    settings.connections_max = 2;
+    let store = PostgresStore::open(settings).await.unwrap();
+    let path = "SELECT count(*) FROM pg_settings WHERE name = 'search_path' AND source = 'session'";
+    for (sql, is_right) in
+        [("SET search_path = nowhere", true), ("SET search_path = nowhere; SELECT 1 / 0", false)]
+    {
+        assert_eq!(store.set_up(sql).await.is_ok(), is_right);
+        let mut transaction = store.begin(tenant(1)).await.unwrap();
+        assert_eq!(count(transaction.connection(), path.to_owned()).await, 0, "{sql}");
+        transaction.commit().await.unwrap();
+    }
+}
+
 /// The session that user code has had goes back clean.
 #[tokio::test]
 async fn what_user_code_leaves_in_a_session_is_gone() {
