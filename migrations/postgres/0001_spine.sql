@@ -173,8 +173,8 @@ CREATE TABLE sequor.unique_keys (
 
 CREATE INDEX unique_keys_by_holder ON sequor.unique_keys (tenant_id, aggregate, aggregate_id);
 
--- What follows is written by parts that are yet to come; it is here, so that what they add to a
--- commit is part of its design.
+-- What follows is written by what comes after a command, or is yet to come; it is here, so that what
+-- it adds to a commit is part of its design.
 
 -- The state of an aggregate as of a version, so that a long stream need not be folded from its
 -- beginning. One row an aggregate at most, replaced by the next one.

@@ -205,9 +205,34 @@ BEGIN
 END
 $$;
 
+-- At most `wanted_count` parked streams of a release, those of longest standing first.
+CREATE FUNCTION sequor.parked(wanted text, wanted_version integer, wanted_count bigint)
+RETURNS TABLE (
+    tenant_id uuid, aggregate text, aggregate_id text, version bigint, parked_reason text,
+    parked_attempts integer, parked_since timestamptz, partition smallint
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_sort = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT
+        one.tenant_id, one.aggregate, one.aggregate_id, one.version, one.parked_reason,
+        one.parked_attempts, one.parked_since, one.partition
+    FROM sequor.projected_streams AS one
+    WHERE one.projection = wanted AND one.projection_version = wanted_version
+        AND one.parked_since IS NOT NULL
+    ORDER BY one.parked_since
+    LIMIT wanted_count;
+END
+$$;
+
 REVOKE ALL ON FUNCTION
     sequor.is_held(timestamptz, timestamptz),
     sequor.lease(text, integer, smallint, uuid, bigint), sequor.check_in(uuid, bigint),
+    sequor.parked(text, integer, bigint),
     sequor.begin_step(
         integer, text, integer, smallint, bigint, uuid[], text[], text[]
     ),
@@ -218,6 +243,7 @@ REVOKE ALL ON FUNCTION
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     sequor.lease(text, integer, smallint, uuid, bigint), sequor.check_in(uuid, bigint),
+    sequor.parked(text, integer, bigint),
     sequor.begin_step(
         integer, text, integer, smallint, bigint, uuid[], text[], text[]
     ),

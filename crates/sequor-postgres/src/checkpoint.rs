@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use sequor_core::checkpoint::{CheckpointId, Mover, ParkedStream, Progress, Standing};
 use sequor_core::ports::{KeepCheckpoints, Step};
-use sequor_core::{Name, Partition, Position, Projection, StoreError, StoredEvent, StreamId};
+use sequor_core::{
+    Name, Partition, Position, Projection, StoreError, StoredEvent, StreamId, TenantId,
+};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -115,14 +117,7 @@ impl Step for PostgresStep {
         }
         let projected = match events.first() {
             None => Ok(()),
-            Some(first) => {
-                let session = session(&mut self.loan)?;
-                let spoken = transaction::speak_for(session, first.stream.tenant).await;
-                match spoken {
-                    Ok(()) => project(projection, events, session).await,
-                    Err(error) => Err(error),
-                }
-            }
+            Some(first) => show(projection, first.stream.tenant, events, &mut self.loan).await,
         };
         self.failure = projected.as_ref().err().cloned();
         projected
@@ -172,6 +167,19 @@ fn give_up(loan: Loan, error: &StoreError) {
 
 fn session(loan: &mut Option<Loan>) -> Result<&mut Session, StoreError> {
     Ok(loan.as_mut().ok_or_else(|| corrupt("the step has ended"))?.session())
+}
+
+/// Shows a projection events of a tenant, as that tenant, and makes sure that it is still so after.
+async fn show(
+    projection: &dyn Projection<PgConnection>,
+    tenant: TenantId,
+    events: &[&StoredEvent],
+    loan: &mut Option<Loan>,
+) -> Result<(), StoreError> {
+    let session = session(loan)?;
+    transaction::speak_for(session, tenant).await?;
+    project(projection, events, session).await?;
+    transaction::check_open(session, tenant, None).await
 }
 
 /// Where the checkpoint stands, and the transaction that has it now; `None` when its lease has gone.

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `memory` (default) | the store in memory, for tests and demos |
 //! | `macros` (default) | `#[derive(Command)]` and `#[derive(Event)]` |
+//! | `projections` | read models behind the commands: runners, and waiting for them |
 //! | `sqlite` | the store in one SQLite file |
 //! | `postgres` | the store in a PostgreSQL database |
 //!
@@ -34,6 +35,10 @@ pub use sequor_memory as memory;
 #[cfg(feature = "postgres")]
 #[doc(inline)]
 pub use sequor_postgres as postgres;
+/// Read models behind the commands (feature `projections`).
+#[cfg(feature = "projections")]
+#[doc(inline)]
+pub use sequor_projections as projections;
 /// The store in one SQLite file (feature `sqlite`).
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
@@ -55,6 +60,9 @@ mod pages {
     struct Service;
     #[doc = include_str!("../../../docs/guides/modelling.md")]
     struct Modelling;
+    #[cfg(feature = "projections")]
+    #[doc = include_str!("../../../docs/guides/projections.md")]
+    struct Projections;
     #[cfg(feature = "sqlite")]
     #[doc = include_str!("../../../docs/guides/sqlite.md")]
     struct Sqlite;

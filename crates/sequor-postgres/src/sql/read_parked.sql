@@ -2,7 +2,4 @@
 SELECT
     tenant_id, aggregate, aggregate_id, version, parked_reason, parked_attempts, parked_since,
     partition
-FROM sequor.projected_streams
-WHERE projection = $1 AND projection_version = $2 AND parked_since IS NOT NULL
-ORDER BY parked_since
-LIMIT $3;
+FROM sequor.parked($1, $2, $3);

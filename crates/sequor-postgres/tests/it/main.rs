@@ -21,4 +21,5 @@ mod plans;
 mod pooled;
 mod restore;
 mod retention;
+mod steps;
 mod walls;

@@ -28,6 +28,7 @@ use crate::support::{
 const BEGIN: &str = "
     SELECT sequor.make_archive_month(clock_timestamp());
     SELECT sequor.make_archive_month('2020-02-03 04:05:06+00');
+    SELECT sequor.lease('sums', 1, 0::smallint, gen_random_uuid(), 60000);
     UPDATE sequor.retention SET archived_to = clock_timestamp() + interval '1 year'";
 
 /// Fills every table: one tenant's commands, each with a key (a third of them past their retention),
@@ -52,6 +53,11 @@ const SEED: &str = "
     INSERT INTO sequor.unique_keys
     SELECT '018f2f6e-0000-7000-8000-000000000001', 'email', 'v' || n, 'account', 'many' || n
     FROM generate_series(1, 100000) AS n;
+    INSERT INTO sequor.projected_streams
+    SELECT '018f2f6e-0000-7000-8000-000000000001', 'sums', 1, 'account', 's' || n, 0, n,
+        CASE WHEN n % 1000 = 0 THEN 'why' END, CASE WHEN n % 1000 = 0 THEN 1 END,
+        CASE WHEN n % 1000 = 0 THEN now() END
+    FROM generate_series(51, 100000) AS n;
     INSERT INTO sequor.idempotency_keys_archive
     SELECT '018f2f6e-0000-7000-8000-000000000001', 'gone-' || n, md5('c' || n)::uuid, now(),
         CASE WHEN n <= 1000 THEN '2020-02-03 04:05:06+00' ELSE now() END
@@ -223,7 +229,7 @@ async fn a_value_that_is_taken_is_found_by_its_index() {
 }
 
 /// What readers, the reaper and an operator ask for, each with how many rows of a table it may read.
-const ASKED: [(&str, i64); 6] = [
+const ASKED: [(&str, i64); 9] = [
     // The partition is a row of its own.
     (
         "SELECT sequor.read_log(partition, 50000, 1000000, 100) FROM sequor.events
@@ -238,6 +244,22 @@ const ASKED: [(&str, i64); 6] = [
         2,
     ),
     ("SELECT sequor.self_check()", 1),
+    // A checkpoint, and how its streams stand; both are read once more to be written.
+    (
+        "SELECT sequor.begin_step(5, 'sums', 1, 0::smallint, 1, array_fill(
+            '018f2f6e-0000-7000-8000-000000000001'::uuid, ARRAY[50]), array_fill('account'::text,
+            ARRAY[50]), ARRAY(SELECT 's' || n FROM generate_series(1, 50) AS n))",
+        50,
+    ),
+    (
+        "SELECT sequor.save_step('sums', 1, 0::smallint, pg_current_xact_id()::text, 7, array_fill(
+            '018f2f6e-0000-7000-8000-000000000001'::uuid, ARRAY[50]), array_fill('account'::text,
+            ARRAY[50]), ARRAY(SELECT 's' || n FROM generate_series(1, 50) AS n), array_fill(
+            9::bigint, ARRAY[50]), array_fill(NULL::text, ARRAY[50]), array_fill(NULL::integer,
+            ARRAY[50]), array_fill(NULL::timestamptz, ARRAY[50]))",
+        50,
+    ),
+    ("SELECT sequor.parked('sums', 1, 20)", 20),
     // Each key is found by its age, and again by itself.
     ("SELECT sequor.reap_keys(100)", 200),
     (

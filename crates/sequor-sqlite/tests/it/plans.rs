@@ -3,7 +3,7 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::support::*;
 
 /// Every statement that runs on tables which grow.
-const STATEMENTS: [(&str, &str); 16] = [
+const STATEMENTS: [(&str, &str); 22] = [
     ("history", include_str!("../../src/sql/history.sql")),
     ("history_record", include_str!("../../src/sql/history_record.sql")),
     ("history_events", include_str!("../../src/sql/history_events.sql")),
@@ -19,6 +19,12 @@ const STATEMENTS: [(&str, &str); 16] = [
     ("write_versions", include_str!("../../src/sql/write_versions.sql")),
     ("release_unique", include_str!("../../src/sql/release_unique.sql")),
     ("claim_unique", include_str!("../../src/sql/claim_unique.sql")),
+    ("read_checkpoint", include_str!("../../src/sql/read_checkpoint.sql")),
+    ("read_checkpoints", include_str!("../../src/sql/read_checkpoints.sql")),
+    ("read_standing", include_str!("../../src/sql/read_standing.sql")),
+    ("read_parked", include_str!("../../src/sql/read_parked.sql")),
+    ("save_checkpoint", include_str!("../../src/sql/save_checkpoint.sql")),
+    ("save_streams", include_str!("../../src/sql/save_streams.sql")),
     ("check_unchanged", include_str!("../../src/sql/check_unchanged.sql")),
 ];
 

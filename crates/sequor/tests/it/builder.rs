@@ -110,10 +110,10 @@ fn an_aggregate_whose_name_is_none_is_refused() {
     assert_eq!(error, BuildError::Name { name: "un\nnamed", what: "aggregate" });
 }
 
-struct Nameless(&'static str);
+struct ProjectionNamed(&'static str);
 
 #[async_trait]
-impl Projection<Tables> for Nameless {
+impl Projection<Tables> for ProjectionNamed {
     fn name(&self) -> &str {
         self.0
     }
@@ -125,11 +125,11 @@ impl Projection<Tables> for Nameless {
 #[test]
 fn projections_have_a_name_each() {
     assert_eq!(
-        said(builder().projection(Nameless(""))),
+        said(builder().projection(ProjectionNamed(""))),
         "a projection has no name: let `name()` return 1 to 128 visible ASCII characters"
     );
     assert_eq!(
-        said(builder().projection(Nameless("sums")).projection(Nameless("sums"))),
+        said(builder().projection(ProjectionNamed("sums")).projection(ProjectionNamed("sums"))),
         "two projections are called `sums`: rename one"
     );
 }
@@ -180,7 +180,7 @@ fn settings_out_of_range_are_refused() {
 
 #[test]
 fn the_first_thing_that_is_wrong_is_told() {
-    let error = builder().commands_max(0).without_tenancy().projection(Nameless("")).build();
+    let error = builder().commands_max(0).without_tenancy().projection(ProjectionNamed("")).build();
     assert!(matches!(error, Err(BuildError::Setting { setting: "commands_max", .. })), "{error:?}");
 }
 

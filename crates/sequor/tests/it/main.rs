@@ -47,6 +47,8 @@ mod duplicates;
 #[cfg(feature = "postgres")]
 mod expired;
 mod falls;
+#[cfg(feature = "projections")]
+mod followed;
 mod handlers;
 mod hot;
 mod issued;

@@ -4,13 +4,14 @@ use super::finding::Finding;
 use super::tree::{Package, Tree};
 
 /// Each crate with the crates of ours it may depend on. Dev-dependencies are free.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("sequor-core", &[]),
     ("sequor-macros", &[]),
     ("sequor-bus", &["sequor-core"]),
     ("sequor-memory", &["sequor-core"]),
     ("sequor-sqlite", &["sequor-core"]),
     ("sequor-postgres", &["sequor-core"]),
+    ("sequor-projections", &["sequor-core"]),
     ("sequor-conformance", &["sequor-core"]),
     ("sequor-testkit", &["sequor-core", "sequor-bus"]),
     ("sequor-testserver", &[]),
@@ -23,6 +24,7 @@ const EDGES: [(&str, &[&str]); 11] = [
             "sequor-memory",
             "sequor-sqlite",
             "sequor-postgres",
+            "sequor-projections",
         ],
     ),
     ("xtask", &["sequor", "sequor-testserver"]),

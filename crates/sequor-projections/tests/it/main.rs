@@ -1,0 +1,1 @@
+//! Runners on the reference store.
