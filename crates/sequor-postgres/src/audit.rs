@@ -94,7 +94,7 @@ impl<'s> Auditor<'s> {
         self.run(include_str!("sql/audit_take_role.sql")).await?;
         self.run(include_str!("sql/audit_lock_archive.sql")).await?;
         let set_time = self.statement(include_str!("sql/audit_set_time.sql"));
-        self.rows(set_time.bind(&self.time_max.as_millis().to_string())).await?;
+        self.rows(set_time.bind(self.time_max.as_millis().to_string())).await?;
         let counts = self.rows(self.statement(include_str!("sql/audit_counts.sql"))).await?;
         let mut report = AuditReport::of(row::counts(&counts)?);
         for check in LOG.iter().chain(&COMMANDS).chain(&KEYS).chain(&VALUES) {
