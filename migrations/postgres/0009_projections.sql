@@ -160,6 +160,8 @@ BEGIN
         WHERE stream.tenant_id = asked.tenant_id
             AND stream.projection = wanted AND stream.projection_version = wanted_version
             AND stream.aggregate = asked.aggregate AND stream.aggregate_id = asked.aggregate_id
+        -- So that the list drives, whatever was planned while the table was empty.
+        LIMIT 1
     ) AS one;
 END
 $$;
