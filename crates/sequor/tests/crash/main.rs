@@ -2,9 +2,9 @@
 //!
 //! A child executes keyed commands as fast as it can and prints what was acknowledged. The parent
 //! kills it, or the server, or both, after a random number of acknowledgements, retries everything
-//! with the same keys, and audits what is stored by SQL. The seed is printed; set `SEQUOR_SEED` to
-//! run the same rounds again, `SEQUOR_SLOW=1` for more rounds. A word in the command line runs the
-//! tests with that word in their names.
+//! with the same keys, and audits what is stored: by the store's own audit, and by SQL. The seed is
+//! printed; set `SEQUOR_SEED` to run the same rounds again, `SEQUOR_SLOW=1` for more rounds. A word in
+//! the command line runs the tests with that word in their names.
 #![expect(clippy::print_stdout, reason = "a test without the harness speaks for itself")]
 
 mod bank;
@@ -16,6 +16,9 @@ mod working;
 
 mod postgres;
 mod sqlite;
+
+use sequor::audit::AuditSettings;
+use sequor::ports::Audit;
 
 const TESTS: [&str; 4] = [
     "on_sqlite_a_killed_client_loses_and_doubles_nothing",
@@ -70,6 +73,12 @@ async fn work(job: child::Job) {
         Some(path) => child::run(sqlite::open(path.as_ref()).await, round).await,
         None => child::run(postgres::open(&place).await, round).await,
     }
+}
+
+/// What a store's own audit finds is printed.
+async fn assert_clean(store: &impl Audit) {
+    let report = store.audit(AuditSettings::default()).await.expect("an audit");
+    assert!(report.is_clean(), "the audit: {report}");
 }
 
 /// How many rounds to run.

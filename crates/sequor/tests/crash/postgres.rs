@@ -113,10 +113,10 @@ pub(crate) async fn run(test: &str, chance: &mut Chance, ground: &mut Ground) {
         let seen = kill(victim, working, (chance, ground));
         let bank = open(&ground.url()).await;
         counts.retry(&bank, (round, seen)).await;
-        bank.store().close().await;
         if done % 10 == 0 || done == rounds {
-            audit::run(&ground.database).await;
+            audit::run(bank.store(), &ground.database).await;
         }
+        bank.store().close().await;
     }
     tell(victim, rounds, &counts);
 }

@@ -51,10 +51,10 @@ pub(crate) async fn run(chance: &mut Chance) {
         let seen = working.kill();
         let bank = open(&path).await;
         counts.retry(&bank, (round, seen)).await;
-        bank.store().close().await;
-        if round % 10 == 9 {
-            audit::run(&path).await;
+        if round % 10 == 9 || round + 1 == rounds {
+            audit::run(bank.store(), &path).await;
         }
+        bank.store().close().await;
     }
     assert_eq!(counts.doubts, Doubts::default(), "nothing was wrong with the file");
     let Counts { kept, in_doubt, ran_now, .. } = counts;

@@ -4,15 +4,16 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use sequor::audit::AuditSettings;
 use sequor::memory::{MemoryStore, Tables};
-use sequor::ports::Follow;
+use sequor::ports::{Audit, Follow};
 use sequor::{ProjectionError, TenantId, async_trait};
 
 use crate::watched::Watched;
 
 /// A store with rows of the user's own: one sum for each tenant.
 #[async_trait]
-pub(crate) trait Home: Follow + Clone {
+pub(crate) trait Home: Follow + Audit + Clone {
     /// Adds to the tenant's sum, as a handler or a projection does.
     async fn add(
         connection: &mut Self::Connection,
@@ -28,6 +29,14 @@ pub(crate) trait Home: Follow + Clone {
 pub(crate) trait Fresh: Home {
     /// A fresh, empty store.
     async fn fresh() -> Watched<Self>;
+}
+
+impl<S: Home> Watched<S> {
+    /// What a scenario has left is whole.
+    pub(crate) async fn assert_clean(&self) {
+        let report = self.inner.audit(AuditSettings::default()).await.unwrap();
+        assert!(report.is_clean(), "the audit: {report}");
+    }
 }
 
 #[derive(Clone, Default)]

@@ -13,7 +13,7 @@ macro_rules! on_every_store {
     };
 }
 
-/// Makes each scenario a test of one store, so that a failure names both.
+/// Makes each scenario a test of one store, so that a failure names both. It ends with an audit.
 macro_rules! on_store {
     ($name:ident: $store:ty; $($scenario:ident),+) => {
         mod $name {
@@ -22,7 +22,9 @@ macro_rules! on_store {
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
                 async fn $scenario() {
-                    super::$scenario(<$store>::fresh().await).await;
+                    let store = <$store>::fresh().await;
+                    super::$scenario(store.clone()).await;
+                    store.assert_clean().await;
                 }
             )+
         }
