@@ -63,6 +63,8 @@ mod pages {
     #[cfg(feature = "projections")]
     #[doc = include_str!("../../../docs/guides/projections.md")]
     struct Projections;
+    #[doc = include_str!("../../../docs/guides/audit.md")]
+    struct Audit;
     #[cfg(feature = "sqlite")]
     #[doc = include_str!("../../../docs/guides/sqlite.md")]
     struct Sqlite;
