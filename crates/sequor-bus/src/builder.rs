@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use sequor_core::names::is_name;
 use sequor_core::ports::{Clock, Ids, Store};
-use sequor_core::{Command, Decider, Event, Projection, Limits, Projections, Target};
+use sequor_core::{Command, Decider, Event, Limits, Projection, Projections, Target};
 
 pub use error::BuildError;
 
@@ -75,6 +75,9 @@ impl<S: Store> Builder<S> {
     pub fn decider<A: Decider<C>, C: Target>(mut self) -> Self {
         self.check_name(A::NAME, "aggregate");
         A::Event::NAMES.iter().for_each(|event| self.check_name(event.name, "event"));
+        if let Err(reason) = A::Event::EVOLUTION.check(A::Event::NAMES) {
+            self.found(BuildError::Evolution { aggregate: A::NAME, reason });
+        }
         let route: Arc<dyn Route<S>> = Arc::new(DeciderRoute::<A, C>(PhantomData));
         self.add_route::<C>(&route);
         self

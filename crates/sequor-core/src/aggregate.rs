@@ -40,13 +40,15 @@ pub trait Aggregate: Clone + Default + Send + Sync + 'static {
     fn apply(&mut self, event: &Self::Event);
 }
 
-/// Folds stored events into the state of an aggregate.
+/// Folds stored events into the state of an aggregate, older ones as their [`Evolution`] says.
+///
+/// [`Evolution`]: crate::event::Evolution
 ///
 /// # Errors
 /// [`DecodeError`] with the first event that this build cannot read.
 pub fn fold<A: Aggregate>(mut state: A, events: &[StoredEvent]) -> Result<A, DecodeError> {
     for event in events {
-        state.apply(&event.decode()?);
+        event.decode_all()?.for_each(|event| state.apply(&event));
     }
     Ok(state)
 }

@@ -9,6 +9,13 @@ use crate::meta::CommandMeta;
 use crate::names::Name;
 use crate::stream::{Position, StreamId, Version};
 
+pub mod evolution;
+
+mod decoded;
+
+pub use decoded::{Decoded, read};
+pub use evolution::{Evolution, EvolutionError, Rename, Split, Step, raise, split};
+
 /// The stable name of an event and the version of its payload's shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct EventName {
@@ -26,6 +33,9 @@ pub struct EventName {
 pub trait Event: Sized + Send + Sync + 'static {
     /// Every name this type can carry.
     const NAMES: &'static [EventName];
+
+    /// How events that were stored in earlier shapes are read.
+    const EVOLUTION: Evolution<Self> = Evolution::NONE;
 
     /// The name of this one.
     fn name(&self) -> EventName;
@@ -71,24 +81,28 @@ impl StoredEvent {
         Uuid::new_v5(tenant.as_uuid(), place.as_bytes())
     }
 
-    /// Reads the event as one of `E`.
+    /// Reads the event as one of `E`, brought up to today's shape.
     ///
     /// # Errors
-    /// [`DecodeError`] when the name is unknown to `E`, its schema version is not this build's, or
-    /// the payload has another shape.
+    /// As [`StoredEvent::decode_all`], and [`DecodeError::NotOne`] where the type declares that this
+    /// event is read as none or as several.
     pub fn decode<E: Event>(&self) -> Result<E, DecodeError> {
-        let name = E::NAMES
-            .iter()
-            .find(|known| known.name == self.name.as_str())
-            .ok_or_else(|| DecodeError::UnknownName { name: self.name.clone() })?;
-        if self.schema_version != name.schema_version {
-            return Err(DecodeError::OtherSchema {
-                name: self.name.clone(),
-                stored: self.schema_version,
-                known: name.schema_version,
-            });
+        let mut events = self.decode_all()?;
+        let count = events.len();
+        match events.next() {
+            Some(event) if count == 1 => Ok(event),
+            Some(_) | None => Err(DecodeError::NotOne { name: self.name.clone(), count }),
         }
-        E::decode(*name, self.payload.as_str())
+    }
+
+    /// Reads the event as what it is today: one of `E`, none where `E` skips it, several where `E`
+    /// splits it. The place in the stream stays one, whatever it is read as.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the name is unknown to `E`, no steps lead from its schema version to
+    /// this build's, or the payload has another shape.
+    pub fn decode_all<E: Event>(&self) -> Result<Decoded<E>, DecodeError> {
+        read(&self.name, self.schema_version, &self.payload)
     }
 }
 
@@ -102,7 +116,7 @@ pub enum DecodeError {
         /// As stored.
         name: Name,
     },
-    /// The payload was written by another version of the event.
+    /// The payload was written by another version of the event, and no steps lead to this build's.
     #[error("event `{name}` is stored with schema {stored}, this build knows schema {known}")]
     OtherSchema {
         /// As stored.
@@ -111,6 +125,14 @@ pub enum DecodeError {
         stored: u32,
         /// What this build can read.
         known: u32,
+    },
+    /// The event is read as none or as several.
+    #[error("event `{name}` is read as {count} events: take `decode_all`")]
+    NotOne {
+        /// As stored.
+        name: Name,
+        /// How many.
+        count: usize,
     },
     /// The payload has another shape.
     #[error("the payload of event `{name}` cannot be read: {reason}")]

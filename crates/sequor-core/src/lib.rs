@@ -39,7 +39,7 @@ pub use command::{Command, Target, Validate};
 pub use commit::{Commit, NewEvent, StreamWrite};
 pub use decider::{Decider, Decision};
 pub use error::{ErrReplay, Error, Invalid, Rejection, StoreError};
-pub use event::{DecodeError, Event, EventName, StoredEvent};
+pub use event::{DecodeError, Event, EventName, Evolution, EvolutionError, StoredEvent};
 pub use fingerprint::Fingerprint;
 pub use key::IdempotencyKey;
 pub use limits::Limits;

@@ -5,6 +5,8 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::Parse;
 use syn::{Attribute, Error, Ident, LitInt, LitStr, Path, Result, Token, Type};
 
+use crate::evolution::{self, Split, Step};
+
 /// What an attribute is on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -35,12 +37,15 @@ pub(crate) struct Grammar {
 pub(crate) const EVENT: Grammar = Grammar {
     word: "event",
     keys: [
-        (Place::Enum, &["prefix", "crate"]),
-        (Place::Struct, &["name", "version", "prefix", "crate"]),
-        (Place::Variant, &["name", "version"]),
+        (Place::Enum, &["prefix", "split", "skip", "crate"]),
+        (Place::Struct, EVENT_STRUCT),
+        (Place::Variant, &["name", "version", "upcast", "was"]),
         (Place::Field, &[]),
     ],
 };
+
+const EVENT_STRUCT: &[&str] =
+    &["name", "version", "prefix", "upcast", "was", "split", "skip", "crate"];
 
 pub(crate) const COMMAND: Grammar = Grammar {
     word: "command",
@@ -122,6 +127,10 @@ pub(crate) struct Options {
     pub(crate) creates: Option<Span>,
     pub(crate) validate: Option<Span>,
     pub(crate) volatile: Option<Span>,
+    pub(crate) upcast: Vec<Step>,
+    pub(crate) was: Vec<LitStr>,
+    pub(crate) split: Vec<Split>,
+    pub(crate) skip: Vec<LitStr>,
 }
 
 impl Options {
@@ -146,6 +155,14 @@ impl Options {
             set(&mut self.creates, meta, flag)
         } else if is("validate") {
             set(&mut self.validate, meta, flag)
+        } else if is("upcast") {
+            evolution::upcast(meta).map(|steps| self.upcast.extend(steps))
+        } else if is("was") {
+            evolution::was(meta).map(|name| self.was.push(name))
+        } else if is("split") {
+            evolution::split(meta).map(|split| self.split.push(split))
+        } else if is("skip") {
+            evolution::skip(meta).map(|names| self.skip.extend(names))
         } else {
             set(&mut self.volatile, meta, flag)
         }

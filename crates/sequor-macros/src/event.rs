@@ -5,10 +5,12 @@ use quote::quote;
 use syn::{DeriveInput, Result};
 
 use crate::attributes;
+use crate::evolution;
 use crate::subject::{Case, Subject};
 
 pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
     let subject = Subject::read(input, &attributes::EVENT)?;
+    evolution::check(&subject)?;
     let krate = subject.krate();
     let ident = &subject.ident;
 
@@ -17,12 +19,15 @@ pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
     let name_arms = subject.arms(name_of);
     let encode = subject.write();
     let decode = decode(&subject);
+    let evolution = evolution::expand(&subject);
 
     Ok(quote! {
         #[automatically_derived]
         #[allow(deprecated)]
         impl #krate::Event for #ident {
             const NAMES: &'static [#krate::EventName] = &[#(#names),*];
+
+            #evolution
 
             fn name(&self) -> #krate::EventName {
                 match self { #name_arms }

@@ -16,6 +16,7 @@ mod subject;
 
 mod command;
 mod event;
+mod evolution;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
@@ -32,7 +33,15 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[event(name = "account.opened")]` | variant, struct | the whole name | prefix and identifier in `snake_case` |
 /// | `#[event(version = 2)]` | variant, struct | version of the payload's shape, from 1 | 1 |
 /// | `#[event(prefix = "account.")]` | enum, struct | is put before default names | nothing |
+/// | `#[event(upcast(1 = f, 2 = g))]` | variant, struct | what brings older payloads up, version by version | older ones are refused |
+/// | `#[event(was = "account.created")]` | variant, struct | an earlier name; may be said again | none |
+/// | `#[event(split("account.moved", 1 = f))]` | enum, struct | an older event that is read as none, one or several of today's | none |
+/// | `#[event(skip("account.pinged", "crm.*"))]` | enum, struct | events that are passed over, by name or beginning of names | unknown ones are refused |
 /// | `#[event(crate = sequor_core)]` | enum, struct | where sequor is | `::sequor` |
+///
+/// `f` is a function or a closure from what serde can read to what it can write: two versions of a
+/// struct, or `serde_json::Value` twice. That of a split gives today's events, as an array, an
+/// `Option` or a `Vec`. A chain without its first or a middle step does not compile.
 ///
 /// A name is 1 to 128 bytes of visible ASCII, and no two variants share one. It is stored with
 /// every event: renaming the variant in Rust is free only once `name` holds the old name.

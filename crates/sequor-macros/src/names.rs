@@ -33,7 +33,7 @@ pub(crate) fn resolve(
 }
 
 /// As `sequor_core::names::is_name`.
-fn check(name: &str) -> std::result::Result<(), String> {
+pub(crate) fn check(name: &str) -> std::result::Result<(), String> {
     let rule = "a name takes 1 to 128 visible ASCII characters";
     let problem = if name.is_empty() {
         "is empty".to_owned()

@@ -9,6 +9,7 @@ use syn::{
 };
 
 use crate::attributes::{Errors, Grammar, Options, Place};
+use crate::evolution::Step;
 use crate::names;
 use crate::serde_attributes::refuse_on_variants;
 
@@ -28,6 +29,8 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) version: u32,
     pub(crate) creates: Option<Span>,
+    pub(crate) upcast: Vec<Step>,
+    pub(crate) was: Vec<LitStr>,
     pub(crate) fields: Vec<(Field, Options)>,
 }
 
@@ -41,11 +44,11 @@ impl Subject {
         };
         let mut errors = Errors::default();
         let options = errors.keep(grammar.read(&input.attrs, place));
-        let options = options.unwrap_or_default();
+        let mut options = options.unwrap_or_default();
         if place == Place::Enum {
             errors.keep(refuse_on_variants(&input.attrs, grammar.word));
         }
-        let cases = errors.keep(Case::read_all(&input.ident, input.data, grammar, &options));
+        let cases = errors.keep(Case::read_all(&input.ident, input.data, grammar, &mut options));
         errors.finish()?;
         Ok(Self {
             ident: input.ident,
@@ -122,7 +125,7 @@ impl Case {
         ident: &Ident,
         data: Data,
         grammar: &Grammar,
-        options: &Options,
+        options: &mut Options,
     ) -> Result<Vec<Self>> {
         let word = grammar.word;
         match data {
@@ -152,7 +155,7 @@ impl Case {
         ident: &Ident,
         fields: Fields,
         grammar: &Grammar,
-        options: &Options,
+        options: &mut Options,
     ) -> Result<Self> {
         Ok(Self {
             ident: ident.clone(),
@@ -160,6 +163,8 @@ impl Case {
             name: names::resolve(grammar, ident, options.prefix.as_ref(), options)?,
             version: options.version.unwrap_or(1),
             creates: options.creates,
+            upcast: std::mem::take(&mut options.upcast),
+            was: std::mem::take(&mut options.was),
             fields: read_fields(fields, grammar)?,
         })
     }
@@ -178,6 +183,8 @@ impl Case {
             name: name.unwrap_or_default(),
             version: options.version.unwrap_or(1),
             creates: options.creates,
+            upcast: options.upcast,
+            was: options.was,
             fields: fields.unwrap_or_default(),
         })
     }

@@ -1,5 +1,7 @@
 //! Why a service cannot be built.
 
+use sequor_core::EvolutionError;
+
 /// Why a service cannot be built, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -17,6 +19,14 @@ pub enum BuildError {
         name: &'static str,
         /// Of what.
         what: &'static str,
+    },
+    /// Older events of an aggregate lead nowhere.
+    #[error("aggregate `{aggregate}`: {reason}")]
+    Evolution {
+        /// Which one.
+        aggregate: &'static str,
+        /// What is wrong, and what to do about it.
+        reason: EvolutionError,
     },
     /// A projection has no name.
     #[error("a projection has no name: let `name()` return 1 to 128 visible ASCII characters")]

@@ -2,6 +2,7 @@
 
 mod command;
 mod event;
+mod evolution;
 
 /// The error output is that of the compiler in `rust-version`.
 #[test]

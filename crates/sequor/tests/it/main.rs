@@ -46,6 +46,7 @@ mod connections;
 #[cfg(feature = "postgres")]
 mod deadlocks;
 mod duplicates;
+mod evolution;
 #[cfg(feature = "postgres")]
 mod expired;
 mod falls;
