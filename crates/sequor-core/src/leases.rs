@@ -1,7 +1,8 @@
 //! Leases of a store that lives in one process.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::ops::Range;
+use std::time::Instant;
 
 use uuid::Uuid;
 
@@ -23,15 +24,14 @@ struct Held {
 }
 
 impl Leases {
-    /// As [`KeepLeases::lease`](crate::ports::KeepLeases::lease).
+    /// As [`KeepLeases::lease`](crate::ports::KeepLeases::lease), from now until then.
     pub fn take(
         &mut self,
         checkpoint: &CheckpointId,
         owner: Uuid,
-        ttl: Duration,
-        now: Instant,
+        time: Range<Instant>,
     ) -> Option<Lease> {
-        let until = now + ttl;
+        let Range { start: now, end: until } = time;
         let new = || Held { owner, term: 0, until };
         let held = self.held.entry(checkpoint.clone()).or_insert_with(new);
         if held.owner != owner && held.until > now {
@@ -53,10 +53,10 @@ impl Leases {
         }
     }
 
-    /// As [`KeepLeases::check_in`](crate::ports::KeepLeases::check_in).
-    pub fn check_in(&mut self, runner: Uuid, ttl: Duration, now: Instant) -> usize {
-        self.runners.insert(runner, now + ttl);
-        self.runners.retain(|_, until| *until > now);
+    /// As [`KeepLeases::check_in`](crate::ports::KeepLeases::check_in), from now until then.
+    pub fn check_in(&mut self, runner: Uuid, time: Range<Instant>) -> usize {
+        self.runners.insert(runner, time.end);
+        self.runners.retain(|_, until| *until > time.start);
         self.runners.len()
     }
 }

@@ -1,5 +1,6 @@
 //! Who may move which checkpoint.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -18,15 +19,16 @@ impl KeepLeases for MemoryStore {
         owner: Uuid,
         ttl: Duration,
     ) -> Result<Option<Lease>, StoreError> {
-        Ok(self.leases().take(checkpoint, owner, ttl, now()))
+        Ok(self.leases().take(checkpoint, owner, time(ttl)))
     }
 
     async fn check_in(&self, runner: Uuid, ttl: Duration) -> Result<usize, StoreError> {
-        Ok(self.leases().check_in(runner, ttl, now()))
+        Ok(self.leases().check_in(runner, time(ttl)))
     }
 }
 
-/// The runtime's time, which tests can hold still.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
+/// From now on, for so long, by the runtime's time, which tests can hold still.
+fn time(ttl: Duration) -> Range<Instant> {
+    let now = tokio::time::Instant::now().into_std();
+    now..now + ttl
 }

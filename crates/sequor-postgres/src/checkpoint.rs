@@ -157,11 +157,10 @@ impl Drop for PostgresStep {
 
 /// Rolls back; a session that was lost is thrown away, and the server rolls back.
 fn give_up(loan: Loan, error: &StoreError) {
-    match error {
-        StoreError::Unavailable(_) | StoreError::Unknown => {
-            loan.give_back(&Err::<(), _>(error.clone()));
-        }
-        _ => undo(loan),
+    if matches!(error, StoreError::Unavailable(_) | StoreError::Unknown) {
+        loan.give_back(&Err::<(), _>(error.clone()));
+    } else {
+        undo(loan);
     }
 }
 

@@ -172,7 +172,8 @@ impl<S: Follow> Builder<S> {
             followed.insert(name.to_string(), Followed::new(work, name.clone()));
             shares.push(share);
         }
-        tasks.spawn(keep_alive(Arc::clone(&store), owner, settings.lease_ttl, shares, stopping));
+        let life = Life { owner, ttl: settings.lease_ttl, shares };
+        tasks.spawn(life.keep(Arc::clone(&store), stopping));
         let bells: Arc<dyn Listen> = Arc::new(bells);
         store.listeners().add(&bells);
         Ok(Runner { followed, stop, tasks: Mutex::new(tasks), _bells: bells })
@@ -200,24 +201,26 @@ fn names_of<C: ?Sized + Send + 'static>(
 }
 
 /// Says that this runner is alive, and learns how many share the work.
-async fn keep_alive<S: Follow>(
-    store: Arc<S>,
+struct Life {
     owner: Uuid,
     ttl: Duration,
     shares: Vec<Share>,
-    mut stopping: watch::Receiver<bool>,
-) {
-    while !*stopping.borrow() {
-        match store.check_in(owner, ttl).await {
-            Ok(alive) => shares.iter().for_each(|share| share.divide(alive)),
-            Err(error) => tracing::warn!(%error, "a runner could not say that it is alive"),
+}
+
+impl Life {
+    async fn keep<S: Follow>(self, store: Arc<S>, mut stopping: watch::Receiver<bool>) {
+        while !*stopping.borrow() {
+            match store.check_in(self.owner, self.ttl).await {
+                Ok(alive) => self.shares.iter().for_each(|share| share.divide(alive)),
+                Err(error) => tracing::warn!(%error, "a runner could not say that it is alive"),
+            }
+            tokio::select! {
+                _ = stopping.changed() => {}
+                () = tokio::time::sleep(self.ttl / 3) => {}
+            }
         }
-        tokio::select! {
-            _ = stopping.changed() => {}
-            () = tokio::time::sleep(ttl / 3) => {}
-        }
+        store.check_in(self.owner, Duration::ZERO).await.ok();
     }
-    store.check_in(owner, Duration::ZERO).await.ok();
 }
 
 /// Wakes the followers of a partition when this process has committed to it.

@@ -10,6 +10,8 @@ mod peers;
 #[cfg(feature = "bench")]
 mod postgres;
 #[cfg(feature = "bench")]
+mod projections;
+#[cfg(feature = "bench")]
 mod raw;
 #[cfg(feature = "bench")]
 mod report;
@@ -40,8 +42,8 @@ pub(crate) struct Arguments {
     /// How long each row is measured, in seconds: 2 if not said, and 0.25 with --peers.
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
-    /// Measures only some of it: memory, sqlite, postgres, rivals, replay, growth; or, with --peers,
-    /// peers by name.
+    /// Measures only some of it: memory, sqlite, postgres, projections, rivals, replay, growth; or,
+    /// with --peers, peers by name.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Measures sequor beside its peers instead, in a workspace of their own that takes minutes to
@@ -68,6 +70,8 @@ enum Part {
     Sqlite,
     /// Commands on PostgreSQL, and what each promise costs there.
     Postgres,
+    /// Read models behind the commands: how fast they catch up, and how late they are.
+    Projections,
     /// Many callers on one aggregate, beside as many on a thousand.
     Rivals,
     /// What a replay costs beside a primary-key read.
@@ -90,7 +94,8 @@ impl Arguments {
         let part = |name: &String| <Part as clap::ValueEnum>::from_str(name, false);
         self.only.iter().map(part).collect::<Result<_, _>>().map_err(|name| {
             anyhow::anyhow!(
-                "--only takes memory, sqlite, postgres, rivals, replay and growth: {name}"
+                "--only takes memory, sqlite, postgres, projections, rivals, replay and growth: \
+                 {name}"
             )
         })
     }

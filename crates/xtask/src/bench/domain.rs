@@ -20,7 +20,7 @@ pub(super) struct Deposit {
 #[derive(Event, Serialize, Deserialize)]
 #[event(name = "deposited")]
 pub(super) struct Deposited {
-    cents: u64,
+    pub(super) cents: u64,
 }
 
 /// Holds what was paid in.

@@ -93,12 +93,12 @@ impl Work for ReadKey {
     }
 }
 
-async fn fresh(cluster: &Cluster) -> Result<Database> {
+pub(super) async fn fresh(cluster: &Cluster) -> Result<Database> {
     let database = Database::on(&cluster.url("postgres")).await;
     install(&PostgresSettings::new(database.owner())).await?;
     Ok(database)
 }
 
-async fn open(database: &Database) -> Result<PostgresStore> {
+pub(super) async fn open(database: &Database) -> Result<PostgresStore> {
     Ok(PostgresStore::open(PostgresSettings::new(database.owner())).await?)
 }

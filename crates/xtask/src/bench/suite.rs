@@ -14,7 +14,7 @@ use sequor::sqlite::SqliteStore;
 use super::domain::{Deposit, Keys, service, tenant};
 use super::load::{Figure, Load, Work};
 use super::report::{Report, callers, median, micros, rate, ratio, table};
-use super::{Arguments, Part, growth, peers, postgres, raw, rivals};
+use super::{Arguments, Part, growth, peers, postgres, projections, raw, rivals};
 use crate::workspace::Workspace;
 
 pub(super) const HEAD: [&str; 6] = ["what", "callers", "commands /s", "p50 µs", "p99 µs", "errors"];
@@ -69,6 +69,9 @@ pub(super) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     }
     if wanted(Part::Postgres) {
         cores.block_on(postgres::run(&mut report, duration))?;
+    }
+    if wanted(Part::Projections) {
+        cores.block_on(projections::run(&mut report, duration))?;
     }
     if wanted(Part::Rivals) {
         rivals::run(&mut report, duration)?;
