@@ -3,7 +3,8 @@
 //! *For:* saying in three lines what a decider or a whole service must do, and proving that a
 //! command with a key takes effect once. A failed check panics and shows what differs.
 //! *Never:* a part of a program that runs; nothing here is fast or forgiving.
-//! *Start here:* [`given()`] for deciders, [`Scenario`] for services, [`assert_once`] for retries.
+//! *Start here:* [`given()`] for deciders, [`Scenario`] for services, [`assert_once`] for retries,
+//! [`EventsLock`] for events that must stay readable.
 //!
 //! ```
 //! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/turnstile.rs"));
@@ -22,6 +23,8 @@ mod ids;
 
 mod given;
 
+mod events_lock;
+
 mod log;
 mod once;
 mod scenario;
@@ -29,6 +32,7 @@ mod scenario;
 mod difference;
 
 pub use clock::ManualClock;
+pub use events_lock::EventsLock;
 pub use given::{Decided, Given, given};
 pub use ids::SequentialIds;
 pub use once::assert_once;

@@ -60,6 +60,8 @@ mod pages {
     struct Service;
     #[doc = include_str!("../../../docs/guides/modelling.md")]
     struct Modelling;
+    #[doc = include_str!("../../../docs/guides/evolution.md")]
+    struct Evolution;
     #[cfg(feature = "projections")]
     #[doc = include_str!("../../../docs/guides/projections.md")]
     struct Projections;

@@ -3,6 +3,7 @@
 
 include!("turnstile.rs");
 
+mod events_lock;
 mod given;
 mod once;
 mod scenario;
