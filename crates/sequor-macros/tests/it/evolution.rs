@@ -1,4 +1,6 @@
 //! Older events are read as today's.
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+#![expect(clippy::indexing_slicing, reason = "helpers of tests panic as tests do")]
 
 use sequor_core::event::{Evolution, EvolutionError, Rename, Split, Step, raise};
 use sequor_core::{
@@ -13,7 +15,7 @@ use uuid::Uuid;
 /// Version 1 had an owner, version 2 a currency too; version 3 calls the owner by two names.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(crate = sequor_core, prefix = "account.")]
-#[event(split("account.moved", 1 = taken_and_put, 2 = |moved: Moved| Some(moved).map(Put::of)))]
+#[event(split("account.moved", 1 = taken_and_put, 2 = |moved: Moved| Some(Put::of(moved))))]
 #[event(split("account.put", 1 = |cents: i64| (cents != 0).then_some(AccountEvent::Put { cents })))]
 #[event(skip("account.pinged", "crm.*"))]
 enum AccountEvent {
