@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::time::Duration;
 
 use sequor::ports::Transact;
 use sequor::projections::Runner;
 use sequor::{Batch, Projection, ProjectionError, StoredEvent, async_trait};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
 use super::{LONG, followed, run};
 use crate::bank::{Bank, bank, deposit, log_of, meta, open, tenant, withdraw};
@@ -51,13 +50,14 @@ async fn each_event_is_taken_in_once_whoever_is_killed<H: Home>(store: Watched<H
     let names: Vec<String> = (0..WRITERS).map(|n| format!("w{n}")).collect();
     open(&bank, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let mut writers = JoinSet::new();
+    let written = watch::Sender::new(0);
     for name in names {
-        writers.spawn(write(bank.clone(), name));
+        writers.spawn(write(bank.clone(), name, written.clone()));
     }
-    let killing = tokio::spawn(kill_and_restart(store.clone()));
+    let killing = tokio::spawn(kill_and_restart(store.clone(), written.subscribe()));
+    drop(written);
     writers.join_all().await;
-    killing.abort();
-    killing.await.ok();
+    killing.await.unwrap();
 
     let log = log_of(&store, tenant(1)).await;
     assert_eq!(log.len(), WRITERS * (events_each() + 1));
@@ -76,7 +76,7 @@ async fn each_event_is_taken_in_once_whoever_is_killed<H: Home>(store: Watched<H
 }
 
 /// Writes to an account of its own, and now and then changes its mind.
-async fn write<H: Home>(bank: Bank<H>, account: String) {
+async fn write<H: Home>(bank: Bank<H>, account: String, written: watch::Sender<u64>) {
     for n in 0..events_each() {
         if n % 7 == 3 {
             // What the first has written is rolled back with the second.
@@ -85,17 +85,22 @@ async fn write<H: Home>(bank: Bank<H>, account: String) {
             bank.execute_all(vain).await.unwrap_err();
         }
         bank.execute(deposit(&account, 1), meta()).await.unwrap();
+        written.send_modify(|written| *written += 1);
     }
 }
 
-/// Three runners, each killed at any moment and started anew.
-async fn kill_and_restart<H: Home>(store: Watched<H>) {
+/// Three runners, each killed in the midst of the writing and started anew, until it is over.
+async fn kill_and_restart<H: Home>(store: Watched<H>, mut written: watch::Receiver<u64>) {
     let mut runners: Vec<Runner<Watched<H>>> = Vec::new();
+    let mut next = 0;
     for round in 0_u64.. {
         if runners.len() == 3 {
             drop(runners.remove(usize::try_from(round % 3).unwrap_or(0)));
         }
         runners.push(run(&store, Digests::<H>(PhantomData)));
-        sleep(Duration::from_millis(5 + round * 37 % 90)).await;
+        next += 3 + round * 37 % 50;
+        if written.wait_for(|written| *written >= next).await.is_err() {
+            return;
+        }
     }
 }
