@@ -154,7 +154,7 @@ async fn after_a_restore_installing_again_changes_nothing() {
     let count = "SELECT count(*) FROM pg_policies WHERE schemaname = 'sequor'";
     let policies: i64 =
         sqlx::query_scalar(count).fetch_one(&mut restored.session().await).await.unwrap();
-    assert_eq!(policies, 16, "two for each of eight tables");
+    assert_eq!(policies, 18, "two for each of nine tables");
     let before = open(&restored).await.epoch();
     install(&PostgresSettings::new(restored.owner())).await.unwrap();
     let store = open(&restored).await;
