@@ -1,5 +1,6 @@
 //! A projection's rows and its checkpoint become true together, moved by one at a time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,8 +58,13 @@ impl<H: Harness> World<H> {
     }
 }
 
-fn up_to(position: u64) -> Progress {
-    Progress { position: Some(Position::new(position)), streams: Vec::new() }
+/// What a step saves that has taken in so many events of the log.
+fn after(log: &[StoredEvent], taken: usize) -> Progress {
+    let mut versions = BTreeMap::new();
+    for event in &log[..taken] {
+        versions.insert(event.stream.clone(), standing(event.version.get(), None));
+    }
+    Progress { position: Some(log[taken - 1].position), streams: versions.into_iter().collect() }
 }
 
 fn parking(reason: &str, since: i64) -> Parking {
@@ -91,7 +97,7 @@ pub(crate) async fn checkpoint_moves_with_its_rows<H: Harness>(world: World<H>) 
         let mut step = world.step(&checkpoint, mover).await;
         world.count(&mut step, std::slice::from_ref(event)).await.unwrap();
         assert_eq!(world.tally(t).await.count, n as u64, "not before it is saved");
-        step.save(up_to(event.position.get())).await.unwrap();
+        step.save(after(&log, n + 1)).await.unwrap();
         assert_eq!(world.tally(t).await.count, n as u64 + 1);
         assert_eq!(world.position(&checkpoint).await, Some(event.position));
         let step = world.step(&checkpoint, mover).await;
@@ -126,7 +132,7 @@ pub(crate) async fn checkpoint_of_a_failed_projection_stays<H: Harness>(world: W
         let failed = world.count(&mut step, events).await.unwrap_err();
         assert!(matches!(&failed, StoreError::Corrupt { what } if what.contains("`fragile`")));
         assert!(world.count(&mut step, &log[..1]).await.is_err(), "nothing goes on in it");
-        assert!(step.save(up_to(9)).await.is_err());
+        assert!(step.save(after(&log, log.len())).await.is_err());
         assert_eq!(world.tally(t).await, Tally::default());
         assert_eq!(world.position(&checkpoint).await, None);
     }
@@ -134,20 +140,26 @@ pub(crate) async fn checkpoint_of_a_failed_projection_stays<H: Harness>(world: W
 
 /// Who has lost the lease moves nothing any more, and who has it goes on where the other ended.
 pub(crate) async fn checkpoint_moves_for_the_latest_term_only<H: Harness>(world: World<H>) {
+    let t = tenant(1);
+    world.fresh(command(t).on("a", 0).events(2).build()).await;
+    let log = world.log(t).await;
     let checkpoint = world.checkpoint("sums", 1);
     let first = world.leased(&checkpoint).await;
-    world.step(&checkpoint, first).await.save(up_to(5)).await.unwrap();
+    world.step(&checkpoint, first).await.save(after(&log, 1)).await.unwrap();
     world.store.lease(&checkpoint, runner(1), Duration::ZERO).await.unwrap();
     let second = Mover::Term(world.lease(&checkpoint, runner(2)).await.expect("let go of").term);
     assert!(world.store.begin_step(&checkpoint, first, &[]).await.unwrap().is_none());
     let step = world.step(&checkpoint, second).await;
-    assert_eq!(step.standing().position.get(), 5);
-    step.save(up_to(6)).await.unwrap();
-    assert_eq!(world.position(&checkpoint).await, Some(Position::new(6)));
+    assert_eq!(step.standing().position, log[0].position);
+    step.save(after(&log, 2)).await.unwrap();
+    assert_eq!(world.position(&checkpoint).await, Some(log[1].position));
 }
 
 /// Two steps of one checkpoint follow each other: the second sees what the first has saved.
 pub(crate) async fn checkpoint_has_one_step_at_a_time<H: Harness>(world: World<H>) {
+    let t = tenant(1);
+    world.fresh(command(t).on("a", 0).event().build()).await;
+    let log = world.log(t).await;
     let checkpoint = world.checkpoint("sums", 1);
     let mover = world.leased(&checkpoint).await;
     let first = world.step(&checkpoint, mover).await;
@@ -156,24 +168,22 @@ pub(crate) async fn checkpoint_has_one_step_at_a_time<H: Harness>(world: World<H
         async move { world.step(&checkpoint, Mover::Operator).await.standing().position }
     });
     tokio::task::yield_now().await;
-    first.save(up_to(7)).await.unwrap();
-    assert_eq!(waiting.await.unwrap(), Position::new(7));
+    first.save(after(&log, 1)).await.unwrap();
+    assert_eq!(waiting.await.unwrap(), log[0].position);
 }
 
 /// Streams keep how far they were taken in, and only those that are asked for are told.
 pub(crate) async fn checkpoint_keeps_the_versions_of_streams<H: Harness>(world: World<H>) {
     let t = tenant(1);
+    world.fresh(command(t).on("z", 0).events(2).on("a", 0).events(4).build()).await;
+    let log = world.log(t).await;
     let checkpoint = world.checkpoint("sums", 1);
     let mover = world.leased(&checkpoint).await;
     for version in [1, 4] {
-        let streams = vec![
-            (account(t, "a"), standing(version, None)),
-            (account(t, "z"), standing(version + 1, None)),
-        ];
-        let progress = Progress { position: Some(Position::new(version)), streams };
+        let progress = after(&log, 2 + version);
         world.step(&checkpoint, mover).await.save(progress).await.unwrap();
         let step = world.step(&checkpoint, mover).await;
-        let told = [(account(t, "a"), standing(version, None))].into();
+        let told = [(account(t, "a"), standing(version as u64, None))].into();
         assert_eq!(step.standing().streams, told);
     }
 }
@@ -181,6 +191,8 @@ pub(crate) async fn checkpoint_keeps_the_versions_of_streams<H: Harness>(world: 
 /// Releases of a projection, and projections, do not meet.
 pub(crate) async fn checkpoint_of_each_release_is_its_own<H: Harness>(world: World<H>) {
     let t = tenant(1);
+    world.fresh(command(t).on("a", 0).events(3).build()).await;
+    let log = world.log(t).await;
     let all = [("sums", 1), ("sums", 2), ("counts", 1)];
     for (n, (name, version)) in all.into_iter().enumerate() {
         let checkpoint = world.checkpoint(name, version);
@@ -188,21 +200,22 @@ pub(crate) async fn checkpoint_of_each_release_is_its_own<H: Harness>(world: Wor
         let step = world.step(&checkpoint, mover).await;
         assert_eq!(step.standing().position, Position::START);
         assert!(step.standing().streams.is_empty());
-        let n = n as u64 + 1;
-        let streams = vec![(account(t, "a"), standing(n, None))];
-        step.save(Progress { position: Some(Position::new(n)), streams }).await.unwrap();
+        step.save(after(&log, n + 1)).await.unwrap();
     }
     for (n, (name, version)) in all.into_iter().enumerate() {
         let checkpoint = world.checkpoint(name, version);
         let step = world.step(&checkpoint, Mover::Operator).await;
-        assert_eq!(step.standing().position.get(), n as u64 + 1);
-        assert_eq!(step.standing().streams[&account(t, "a")].version.get(), n as u64 + 1);
+        assert_eq!(step.standing().position, log[n].position);
+        assert_eq!(step.standing().streams[&account(t, "a")].version, log[n].version);
     }
 }
 
 /// What is parked is listed with its reason, those of longest standing first, until it is freed.
 pub(crate) async fn checkpoint_lists_what_is_parked<H: Harness>(world: World<H>) {
     let t = tenant(1);
+    let sample = command(t).on("b", 0).event().on("c", 0).event().on("a", 0).events(3);
+    world.fresh(sample.build()).await;
+    let last = world.log(t).await[4].position;
     let checkpoint = world.checkpoint("sums", 1);
     let mover = world.leased(&checkpoint).await;
     let streams = vec![
@@ -210,7 +223,7 @@ pub(crate) async fn checkpoint_lists_what_is_parked<H: Harness>(world: World<H>)
         (account(t, "a"), standing(2, Some(parking("overdrawn", 1_000_000)))),
         (account(t, "c"), standing(1, None)),
     ];
-    let progress = Progress { position: Some(Position::new(9)), streams: streams.clone() };
+    let progress = Progress { position: Some(last), streams: streams.clone() };
     world.step(&checkpoint, mover).await.save(progress).await.unwrap();
     let listed = world.store.parked(&checkpoint.projection, 1, 10).await.unwrap();
     let listed: Vec<_> = listed
@@ -226,8 +239,8 @@ pub(crate) async fn checkpoint_lists_what_is_parked<H: Harness>(world: World<H>)
 
     let step = world.step(&checkpoint, Mover::Operator).await;
     assert_eq!(step.standing().streams, streams[..2].iter().cloned().collect());
-    let freed = streams[..2].iter().map(|(stream, _)| (stream.clone(), standing(3, None)));
-    step.save(Progress { position: None, streams: freed.collect() }).await.unwrap();
+    let freed = [(account(t, "a"), standing(3, None)), (account(t, "b"), standing(1, None))];
+    step.save(Progress { position: None, streams: freed.into() }).await.unwrap();
     assert_eq!(world.store.parked(&checkpoint.projection, 1, 10).await.unwrap(), []);
-    assert_eq!(world.position(&checkpoint).await, Some(Position::new(9)), "it was left");
+    assert_eq!(world.position(&checkpoint).await, Some(last), "it was left");
 }

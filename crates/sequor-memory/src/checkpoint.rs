@@ -1,13 +1,17 @@
 //! Where a projection's rows and its checkpoint become true together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use sequor_core::audit::Finding;
 use sequor_core::checkpoint::{
     CheckpointId, Mover, ParkedStream, Progress, Standing, StreamStanding,
 };
 use sequor_core::ports::{KeepCheckpoints, Step};
-use sequor_core::{Name, Partition, Position, Projection, StoreError, StoredEvent, StreamId};
+use sequor_core::{
+    Name, Partition, Position, Projection, StoreError, StoredEvent, StreamId, Version,
+};
 use tokio::sync::OwnedRwLockWriteGuard;
 
 use crate::project::project;
@@ -156,5 +160,46 @@ impl Checkpoints {
             })
         });
         parked.collect()
+    }
+
+    /// No checkpoint is ahead of the log, and of each stream just that was taken in which lies up to
+    /// it; of a parked one less.
+    pub(crate) fn audit(&self, log: &[Arc<StoredEvent>]) -> Vec<Finding> {
+        let last = log.last().map_or(Position::START, |event| event.position);
+        let mut findings = Vec::new();
+        for (checkpoint, position) in &self.positions {
+            let (checkpoint, position) = (checkpoint.clone(), *position);
+            if position > last {
+                findings.push(Finding::CheckpointAhead { checkpoint, position, last });
+                continue;
+            }
+            let mut wanted = BTreeMap::<&StreamId, Version>::new();
+            for event in log.iter().take_while(|event| event.position <= position) {
+                let version = wanted.entry(&event.stream).or_default();
+                *version = version.next();
+            }
+            let taken = self.streams.iter().filter(|((id, _), _)| *id == checkpoint);
+            let taken: BTreeMap<_, _> =
+                taken.map(|((_, stream), stands)| (stream, stands)).collect();
+            let both: BTreeSet<_> = wanted.keys().chain(taken.keys()).copied().collect();
+            for stream in both {
+                let wanted = wanted.get(stream).copied().unwrap_or_default();
+                let stands = taken.get(stream);
+                let is_right = stands.is_some_and(|stands| match stands.parked {
+                    Some(_) => stands.version < wanted,
+                    None => stands.version == wanted,
+                });
+                if !is_right {
+                    findings.push(Finding::ProjectedStream {
+                        projection: checkpoint.projection.clone(),
+                        projection_version: checkpoint.version,
+                        stream: stream.clone(),
+                        taken: stands.map(|stands| stands.version),
+                        wanted,
+                    });
+                }
+            }
+        }
+        findings
     }
 }

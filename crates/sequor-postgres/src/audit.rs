@@ -60,6 +60,12 @@ const VALUES: [Check; 2] = [
     Check { sql: include_str!("sql/audit_scopes.sql"), read: row::holds_several },
 ];
 
+/// Projections, and how far they have come.
+const PROJECTIONS: [Check; 2] = [
+    Check { sql: include_str!("sql/audit_checkpoints.sql"), read: row::checkpoint_ahead },
+    Check { sql: include_str!("sql/audit_projected.sql"), read: row::projected_stream },
+];
+
 #[async_trait]
 impl Audit for PostgresStore {
     async fn audit(&self, settings: AuditSettings) -> Result<AuditReport, StoreError> {
@@ -97,7 +103,7 @@ impl<'s> Auditor<'s> {
         self.rows(set_time.bind(self.time_max.as_millis().to_string())).await?;
         let counts = self.rows(self.statement(include_str!("sql/audit_counts.sql"))).await?;
         let mut report = AuditReport::of(row::counts(&counts)?);
-        for check in LOG.iter().chain(&COMMANDS).chain(&KEYS).chain(&VALUES) {
+        for check in LOG.iter().chain(&COMMANDS).chain(&KEYS).chain(&VALUES).chain(&PROJECTIONS) {
             let rows = self.rows(self.statement(check.sql).bind(self.findings_max)).await?;
             let total = row::total(&rows)?;
             report.add(rows.iter().map(|one| readable((check.read)(one))), total);

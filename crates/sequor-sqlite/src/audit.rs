@@ -51,6 +51,12 @@ const VALUES: [Check; 2] = [
     Check { sql: include_str!("sql/audit_scopes.sql"), read: row::holds_several },
 ];
 
+/// Projections, and how far they have come.
+const PROJECTIONS: [Check; 2] = [
+    Check { sql: include_str!("sql/audit_checkpoints.sql"), read: row::checkpoint_ahead },
+    Check { sql: include_str!("sql/audit_projected.sql"), read: row::projected_stream },
+];
+
 #[async_trait]
 impl Audit for SqliteStore {
     async fn audit(&self, settings: AuditSettings) -> Result<AuditReport, StoreError> {
@@ -82,7 +88,7 @@ async fn audit(
     let counts = sqlx::query(include_str!("sql/audit_counts.sql")).fetch_one(&mut *connection);
     let mut report = AuditReport::of(row::counts(&counts.await.map_err(store_error)?)?);
     let findings_max = i64::try_from(settings.findings_max).unwrap_or(i64::MAX);
-    for check in LOG.iter().chain(&COMMANDS).chain(&KEYS).chain(&VALUES) {
+    for check in LOG.iter().chain(&COMMANDS).chain(&KEYS).chain(&VALUES).chain(&PROJECTIONS) {
         let rows = sqlx::query(check.sql).bind(findings_max).fetch_all(&mut *connection).await;
         let rows = rows.map_err(store_error)?;
         let total = row::total(&rows)?;

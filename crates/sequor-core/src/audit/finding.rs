@@ -4,6 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
+use crate::checkpoint::CheckpointId;
 use crate::meta::CommandId;
 use crate::names::Name;
 use crate::stream::{Partition, Position, StreamId, Version};
@@ -96,6 +97,17 @@ pub enum Finding {
     PositionsBehind { drawn: Position, highest: Position },
     /// A message's command is not there, or is another tenant's.
     MessageWithoutCommand { tenant: TenantId, message: Uuid, command: CommandId },
+    /// A projection's checkpoint is ahead of the log.
+    CheckpointAhead { checkpoint: CheckpointId, position: Position, last: Position },
+    /// A projection has taken in another version of a stream than lies up to its checkpoint (of a
+    /// parked stream: less); `None` where it has never met the stream.
+    ProjectedStream {
+        projection: Name,
+        projection_version: u32,
+        stream: StreamId,
+        taken: Option<Version>,
+        wanted: Version,
+    },
     /// A row, or the file itself, cannot be read.
     Unreadable { what: String },
 }
@@ -135,6 +147,7 @@ impl fmt::Display for Finding {
             Self::HolderUnknown { .. } | Self::HoldsSeveral { .. } | Self::HolderDiffers { .. } => {
                 self.of_unique_value(f)
             }
+            Self::CheckpointAhead { .. } | Self::ProjectedStream { .. } => self.of_projection(f),
             Self::Unreadable { what } => f.write_str(what),
         }
     }
@@ -263,6 +276,30 @@ impl Finding {
             }
             Self::ReservationWithoutLease { tenant, key } => {
                 write!(f, "the reservation `{key}` of tenant {tenant} has no lease or no fence")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn of_projection(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CheckpointAhead { checkpoint, position, last } => {
+                let CheckpointId { projection, version, partition } = checkpoint;
+                let partition = partition.get();
+                write!(
+                    f,
+                    "version {version} of projection `{projection}` has come to position {position} \
+                     of partition {partition}, whose last is {last}"
+                )
+            }
+            Self::ProjectedStream { projection, projection_version, stream, taken, wanted } => {
+                write!(
+                    f,
+                    "version {projection_version} of projection `{projection}` has taken in {} of \
+                     {}, and version {wanted} lies before its checkpoint",
+                    Maybe("version", *taken),
+                    Whole(stream)
+                )
             }
             _ => Ok(()),
         }

@@ -36,6 +36,7 @@ impl Content {
         add(self.records_without_events(&commands));
         add(self.lost_keys(&commands));
         add(self.holders_against_held());
+        add(self.checkpoints.audit(&self.log));
         report
     }
 

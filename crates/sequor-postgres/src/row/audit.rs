@@ -2,7 +2,8 @@
 //! such rows there are.
 
 use sequor_core::audit::{AuditCounts, CommandRow, Finding};
-use sequor_core::{CommandId, Partition, Position, StoreError, StreamId, TenantId, Version};
+use sequor_core::checkpoint::CheckpointId;
+use sequor_core::{CommandId, Name, Partition, Position, StoreError, StreamId, TenantId, Version};
 use sqlx::postgres::PgRow;
 
 use super::columns::Columns;
@@ -98,6 +99,29 @@ pub(crate) fn stream_maker(row: &PgRow) -> Result<Finding, StoreError> {
         version: columns.version(4)?,
         stored: columns.command(5)?,
         maker: columns.command(6)?,
+    })
+}
+
+pub(crate) fn checkpoint_ahead(row: &PgRow) -> Result<Finding, StoreError> {
+    let columns = Columns { row, place: "checkpoints" };
+    let (projection, version) = columns.release(1)?;
+    let partition = columns.partition(3)?;
+    Ok(Finding::CheckpointAhead {
+        checkpoint: CheckpointId { projection, version, partition },
+        position: columns.needed_position(4)?,
+        last: columns.needed_position(5)?,
+    })
+}
+
+pub(crate) fn projected_stream(row: &PgRow) -> Result<Finding, StoreError> {
+    let columns = Columns { row, place: "projected_streams" };
+    let (projection, projection_version) = columns.release(1)?;
+    Ok(Finding::ProjectedStream {
+        projection,
+        projection_version,
+        stream: columns.stream(3)?,
+        taken: columns.optional_version(6)?,
+        wanted: columns.version(7)?,
     })
 }
 
@@ -219,6 +243,14 @@ impl Columns<'_> {
     }
 
     /// Three columns: tenant, aggregate and its id.
+    /// A projection's name and version.
+    fn release(&self, at: usize) -> Result<(Name, u32), StoreError> {
+        let version = self.get::<i32>(at + 1, "projection_version")?;
+        let version =
+            u32::try_from(version).map_err(|why| self.damaged("projection_version", why))?;
+        Ok((self.name(at, "projection")?, version))
+    }
+
     fn stream(&self, at: usize) -> Result<StreamId, StoreError> {
         Ok(StreamId {
             tenant: self.tenant(at)?,

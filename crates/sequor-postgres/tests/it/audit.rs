@@ -3,6 +3,7 @@
 mod purged;
 
 use sequor_core::audit::{AuditReport, AuditSettings, CommandRow, Finding};
+use sequor_core::checkpoint::CheckpointId;
 use sequor_core::ports::{Audit as _, Store as _, Transact, Transaction};
 use sequor_core::{
     CommandId, Name, Partition, Position, Projections, UniqueChange, UniqueKey, Version,
@@ -373,4 +374,52 @@ async fn an_audit_leaves_its_session_as_it_was() {
         transaction.commit().await.unwrap();
     }
     store.close().await;
+}
+
+/// A projection has come to the event of `b` that is its first, and has parked `b` before it.
+const PROJECTED: &str = "INSERT INTO sequor.checkpoints (projection, projection_version, partition,
+        position)
+    SELECT 'sums', 2, partition, position FROM sequor.events WHERE aggregate_id = 'b' AND version = 1;
+    INSERT INTO sequor.projected_streams
+    SELECT tenant_id, 'sums', 2, aggregate, aggregate_id, partition, 3
+    FROM sequor.events WHERE aggregate_id = 'a' AND version = 3;
+    INSERT INTO sequor.projected_streams
+    SELECT tenant_id, 'sums', 2, aggregate, aggregate_id, partition, 0, 'why', 1, now()
+    FROM sequor.events WHERE aggregate_id = 'b' AND version = 1;";
+
+fn projected(id: &str, taken: Option<u64>, wanted: u64) -> Finding {
+    Finding::ProjectedStream {
+        projection: Name::new("sums").unwrap(),
+        projection_version: 2,
+        stream: stream(id),
+        taken: taken.map(version),
+        wanted: version(wanted),
+    }
+}
+
+#[tokio::test]
+async fn a_projection_that_has_taken_in_something_else_than_the_log_is_found() {
+    let fixture = Fixture::new().await;
+    let found = async |sql: &str| fixture.found(sql).await;
+    assert_eq!(found(PROJECTED).await, []);
+    let twice = "UPDATE sequor.projected_streams SET version = 4 WHERE aggregate_id = 'a'";
+    assert_eq!(found(twice).await, [projected("a", Some(4), 3)]);
+    let lost = "DELETE FROM sequor.projected_streams WHERE aggregate_id = 'a'";
+    assert_eq!(found(lost).await, [projected("a", None, 3)]);
+    let freed = "UPDATE sequor.projected_streams SET version = 1 WHERE aggregate_id = 'b'";
+    assert_eq!(found(freed).await, [projected("a", None, 3), projected("b", Some(1), 1)]);
+    let ahead = found(
+        "DELETE FROM sequor.projected_streams;
+        INSERT INTO sequor.projected_streams
+        SELECT tenant_id, 'sums', 2, aggregate, aggregate_id, partition, max(version)
+        FROM sequor.events GROUP BY tenant_id, aggregate, aggregate_id, partition;
+        UPDATE sequor.checkpoints SET position = 1000",
+    );
+    let checkpoint = CheckpointId {
+        projection: Name::new("sums").unwrap(),
+        version: 2,
+        partition: fixture.partition(),
+    };
+    let (position, last) = (Position::new(1_000), fixture.positions[4]);
+    assert_eq!(ahead.await, [Finding::CheckpointAhead { checkpoint, position, last }]);
 }

@@ -8,6 +8,7 @@ use sequor_core::ports::{CommitCommand, Committed, Transact, Transaction};
 use sequor_core::{Projection, ProjectionError, Projections, StoreError, StoredEvent};
 use sequor_postgres::PostgresStore;
 use sqlx::{Connection as _, PgConnection};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::support::{
@@ -109,8 +110,9 @@ async fn cut_connections_lose_and_double_nothing() {
     let database = installed().await;
     let (proxy, store) = proxied(&database).await;
     let mut callers = JoinSet::new();
+    let (answered, mut answers) = mpsc::unbounded_channel();
     for caller in 0..16 {
-        let store = store.clone();
+        let (store, answered) = (store.clone(), answered.clone());
         callers.spawn(async move {
             let mut troubles = 0;
             for n in 0..30 {
@@ -122,18 +124,21 @@ async fn cut_connections_lose_and_double_nothing() {
                         Err(error) => panic!("{error}"),
                     }
                 }
+                answered.send(()).ok();
             }
             troubles
         });
     }
-    let mut troubles = 0;
-    while !callers.is_empty() {
-        match tokio::time::timeout(Duration::from_millis(40), callers.join_next()).await {
-            Ok(Some(seen)) => troubles += seen.unwrap(),
-            Ok(None) => break,
-            Err(_) => proxy.cut(),
+    drop(answered);
+    let mut since_cut = 0;
+    while answers.recv().await.is_some() {
+        since_cut += 1;
+        if since_cut == 25 {
+            since_cut = 0;
+            proxy.cut();
         }
     }
+    let troubles: i32 = callers.join_all().await.into_iter().sum();
     assert!(troubles > 0, "the cuts were felt");
     assert_eq!(count(&database, "SELECT count(*) FROM sequor.events").await, 16 * 30);
     assert_eq!(count(&database, "SELECT count(*) FROM sequor.idempotency_keys").await, 16 * 30);

@@ -2,7 +2,8 @@
 //! such rows there are.
 
 use sequor_core::audit::{AuditCounts, CommandRow, Finding};
-use sequor_core::{CommandId, Position, StoreError, StreamId, TenantId, Version};
+use sequor_core::checkpoint::CheckpointId;
+use sequor_core::{CommandId, Name, Partition, Position, StoreError, StreamId, TenantId, Version};
 use sqlx::sqlite::SqliteRow;
 
 use super::Columns;
@@ -67,6 +68,30 @@ pub(crate) fn stream_version(row: &SqliteRow) -> Result<Finding, StoreError> {
         stream: columns.stream(1)?,
         stored: columns.optional_version(4)?,
         last: columns.optional_version(5)?,
+    })
+}
+
+pub(crate) fn checkpoint_ahead(row: &SqliteRow) -> Result<Finding, StoreError> {
+    let columns = Columns { row, place: "checkpoints" };
+    let (projection, version) = columns.release(1)?;
+    let partition =
+        Partition::numbered(u16::try_from(columns.number(3, "partition")?).unwrap_or(u16::MAX));
+    Ok(Finding::CheckpointAhead {
+        checkpoint: CheckpointId { projection, version, partition },
+        position: columns.position(4)?,
+        last: columns.position(5)?,
+    })
+}
+
+pub(crate) fn projected_stream(row: &SqliteRow) -> Result<Finding, StoreError> {
+    let columns = Columns { row, place: "projected_streams" };
+    let (projection, projection_version) = columns.release(1)?;
+    Ok(Finding::ProjectedStream {
+        projection,
+        projection_version,
+        stream: columns.stream(3)?,
+        taken: columns.optional_version(6)?,
+        wanted: columns.version(7)?,
     })
 }
 
@@ -166,6 +191,14 @@ impl Columns<'_> {
     }
 
     /// Three columns: tenant, aggregate and its id.
+    /// A projection's name and version.
+    fn release(&self, at: usize) -> Result<(Name, u32), StoreError> {
+        let version = self.number(at + 1, "projection_version")?;
+        let version =
+            u32::try_from(version).map_err(|why| self.damaged("projection_version", why))?;
+        Ok((self.name(at, "projection")?, version))
+    }
+
     fn stream(&self, at: usize) -> Result<StreamId, StoreError> {
         Ok(StreamId {
             tenant: self.tenant(at)?,

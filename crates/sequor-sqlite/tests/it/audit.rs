@@ -1,8 +1,9 @@
 //! Each kind of damage is found, with its row and nothing else.
 
 use sequor_core::audit::{AuditReport, AuditSettings, CommandRow, Finding};
+use sequor_core::checkpoint::CheckpointId;
 use sequor_core::ports::{Audit as _, Committed, Transact, Transaction};
-use sequor_core::{CommandId, Name, Position, Projections, UniqueChange, Version};
+use sequor_core::{CommandId, Name, Partition, Position, Projections, UniqueChange, Version};
 
 use crate::support::*;
 
@@ -247,4 +248,46 @@ async fn an_audit_writes_nothing_and_leaves_its_reader_as_it_was() {
     open.commit().await.unwrap();
     let known = fixture.commit(keyed("k", "a", 0)).await;
     assert!(matches!(known, Ok(Committed::Known(_))), "{known:?}");
+}
+
+/// A projection has come to position 4, and has parked `b` before its only event there.
+const PROJECTED: &str = "INSERT INTO checkpoints VALUES ('sums', 2, 0, 4);
+    INSERT INTO projected_streams
+    SELECT tenant_id, 'sums', 2, 'account', 'a', 0, 3, NULL, NULL, NULL FROM streams LIMIT 1;
+    INSERT INTO projected_streams
+    SELECT tenant_id, 'sums', 2, 'account', 'b', 0, 0, 'why', 1, 1 FROM streams LIMIT 1;";
+
+fn projected(id: &str, taken: Option<u64>, wanted: u64) -> Finding {
+    Finding::ProjectedStream {
+        projection: Name::new("sums").unwrap(),
+        projection_version: 2,
+        stream: stream(id),
+        taken: taken.map(version),
+        wanted: version(wanted),
+    }
+}
+
+#[tokio::test]
+async fn a_projection_that_has_taken_in_something_else_than_the_log_is_found() {
+    let found = async |damage: &str| found(&format!("{PROJECTED}{damage}")).await.0;
+    assert_eq!(found("").await, []);
+    let lost = found("DELETE FROM projected_streams WHERE aggregate_id = 'a'").await;
+    assert_eq!(lost, [projected("a", None, 3)]);
+    let twice = found("UPDATE projected_streams SET version = 4 WHERE aggregate_id = 'a'").await;
+    assert_eq!(twice, [projected("a", Some(4), 3)]);
+    let freed = found("UPDATE projected_streams SET version = 1 WHERE aggregate_id = 'b'").await;
+    assert_eq!(freed, [projected("b", Some(1), 1)]);
+    let ahead = found(
+        "UPDATE checkpoints SET position = 9;
+        UPDATE projected_streams SET version = 1 WHERE aggregate_id = 'b'",
+    )
+    .await;
+    let checkpoint = CheckpointId {
+        projection: Name::new("sums").unwrap(),
+        version: 2,
+        partition: Partition::ONLY,
+    };
+    let (position, last) = (position(9), position(5));
+    assert_eq!(ahead, [Finding::CheckpointAhead { checkpoint, position, last }]);
+    assert!(ahead[0].to_string().contains("whose last is 5"), "{}", ahead[0]);
 }
