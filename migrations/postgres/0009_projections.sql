@@ -44,10 +44,14 @@ CREATE POLICY all_tenants ON sequor.projected_streams FOR SELECT TO sequor_syste
 GRANT SELECT ON sequor.projected_streams TO sequor_app, sequor_system;
 GRANT SELECT ON sequor.checkpoints TO sequor_system;
 
--- The runners that are alive, so that they can share the work. One row each, gone soon after.
+-- The runners of each release of a projection that are alive, so that they can share its partitions.
+-- One row each, gone soon after.
 CREATE TABLE sequor.runners (
-    runner uuid NOT NULL PRIMARY KEY,
-    alive_until timestamptz NOT NULL
+    projection text COLLATE "C" NOT NULL,
+    projection_version integer NOT NULL,
+    runner uuid NOT NULL,
+    alive_until timestamptz NOT NULL,
+    PRIMARY KEY (projection, projection_version, runner)
 );
 
 -- A lease is never longer, so one that is was made before the clock was set back.
@@ -94,35 +98,44 @@ BEGIN
 END
 $$;
 
--- Says that a runner is alive, and answers how many are. Those that are gone are removed.
-CREATE FUNCTION sequor.check_in(wanted uuid, millis bigint) RETURNS bigint
+-- Says that a runner of a release is alive, and answers how many are. Those that are gone are removed.
+CREATE FUNCTION sequor.check_in(
+    wanted text, wanted_version integer, wanted_runner uuid, millis bigint
+)
+RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     now timestamptz := clock_timestamp();
 BEGIN
-    INSERT INTO sequor.runners AS one (runner, alive_until)
-    VALUES (wanted, now + millis * interval '1 millisecond')
-    ON CONFLICT (runner) DO UPDATE SET alive_until = excluded.alive_until;
+    INSERT INTO sequor.runners AS one (projection, projection_version, runner, alive_until)
+    VALUES (
+        wanted, wanted_version, wanted_runner, now + millis * interval '1 millisecond'
+    )
+    ON CONFLICT (projection, projection_version, runner)
+    DO UPDATE SET alive_until = excluded.alive_until;
     DELETE FROM sequor.runners AS one
-    WHERE one.runner IN (
-        SELECT gone.runner FROM sequor.runners AS gone
+    USING (
+        SELECT gone.projection, gone.projection_version, gone.runner FROM sequor.runners AS gone
         WHERE NOT sequor.is_held(gone.alive_until, now)
         FOR UPDATE SKIP LOCKED
-    );
+    ) AS gone
+    WHERE one.projection = gone.projection AND one.projection_version = gone.projection_version
+        AND one.runner = gone.runner;
     RETURN (
-        SELECT count(*) FROM sequor.runners AS one WHERE sequor.is_held(one.alive_until, now)
+        SELECT count(*) FROM sequor.runners AS one
+        WHERE one.projection = wanted AND one.projection_version = wanted_version
+            AND sequor.is_held(one.alive_until, now)
     );
 END
 $$;
 
--- Takes a checkpoint for a step: for the holder of a term, or (NULL) for an operator. The first row
--- says where it stands, and in which transaction; the others how the wanted streams stand, as far
--- as they were met. No row: the lease has gone to somebody else.
-CREATE FUNCTION sequor.begin_step(
-    wait_millis integer, wanted text, wanted_version integer, wanted_partition smallint,
-    wanted_term bigint, tenants uuid[], aggregates text[], ids text[]
+-- Where a checkpoint stands, and in which transaction it was asked; then, a row each, how the wanted
+-- streams stand, as far as they were met.
+CREATE FUNCTION sequor.standing(
+    wanted text, wanted_version integer, wanted_partition smallint, tenants uuid[],
+    aggregates text[], ids text[]
 )
 RETURNS TABLE (
     place bigint, "position" bigint, transaction text, version bigint, parked_reason text,
@@ -134,21 +147,14 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
-DECLARE
-    stands bigint;
 BEGIN
-    PERFORM set_config('lock_timeout', wait_millis::text, true);
-    SELECT c.position INTO stands FROM sequor.checkpoints AS c
+    RETURN QUERY
+    SELECT
+        0::bigint, c.position, pg_current_xact_id_if_assigned()::text, NULL::bigint, NULL::text,
+        NULL::integer, NULL::timestamptz
+    FROM sequor.checkpoints AS c
     WHERE c.projection = wanted AND c.projection_version = wanted_version
-        AND c.partition = wanted_partition
-        AND (wanted_term IS NULL OR c.term = wanted_term)
-    FOR UPDATE;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    RETURN QUERY SELECT
-        0::bigint, stands, pg_current_xact_id()::text, NULL::bigint, NULL::text, NULL::integer,
-        NULL::timestamptz;
+        AND c.partition = wanted_partition;
     RETURN QUERY
     SELECT
         asked.place, NULL::bigint, NULL::text, one.version, one.parked_reason,
@@ -163,6 +169,36 @@ BEGIN
         -- So that the list drives, whatever was planned while the table was empty.
         LIMIT 1
     ) AS one;
+END
+$$;
+
+-- Takes a checkpoint for a step: for the holder of a term, or (NULL) for an operator; and answers as
+-- `standing`. No row: the lease has gone to somebody else.
+CREATE FUNCTION sequor.begin_step(
+    wait_millis integer, wanted text, wanted_version integer, wanted_partition smallint,
+    wanted_term bigint, tenants uuid[], aggregates text[], ids text[]
+)
+RETURNS TABLE (
+    place bigint, "position" bigint, transaction text, version bigint, parked_reason text,
+    parked_attempts integer, parked_since timestamptz
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM set_config('lock_timeout', wait_millis::text, true);
+    PERFORM FROM sequor.checkpoints AS c
+    WHERE c.projection = wanted AND c.projection_version = wanted_version
+        AND c.partition = wanted_partition
+        AND (wanted_term IS NULL OR c.term = wanted_term)
+    FOR UPDATE;
+    IF FOUND THEN
+        -- A statement of its own, so that it sees what was saved while this one waited.
+        RETURN QUERY SELECT * FROM sequor.standing(
+            wanted, wanted_version, wanted_partition, tenants, aggregates, ids
+        );
+    END IF;
 END
 $$;
 
@@ -233,7 +269,8 @@ $$;
 
 REVOKE ALL ON FUNCTION
     sequor.is_held(timestamptz, timestamptz),
-    sequor.lease(text, integer, smallint, uuid, bigint), sequor.check_in(uuid, bigint),
+    sequor.lease(text, integer, smallint, uuid, bigint), sequor.check_in(text, integer, uuid, bigint),
+    sequor.standing(text, integer, smallint, uuid[], text[], text[]),
     sequor.parked(text, integer, bigint),
     sequor.begin_step(
         integer, text, integer, smallint, bigint, uuid[], text[], text[]
@@ -244,7 +281,8 @@ REVOKE ALL ON FUNCTION
     )
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    sequor.lease(text, integer, smallint, uuid, bigint), sequor.check_in(uuid, bigint),
+    sequor.lease(text, integer, smallint, uuid, bigint), sequor.check_in(text, integer, uuid, bigint),
+    sequor.standing(text, integer, smallint, uuid[], text[], text[]),
     sequor.parked(text, integer, bigint),
     sequor.begin_step(
         integer, text, integer, smallint, bigint, uuid[], text[], text[]

@@ -135,7 +135,7 @@ macro_rules! conformance {
         lease::lease_renewed_keeps_its_term,
         lease::lease_taken_over_has_a_higher_term,
         lease::lease_raced_for_goes_to_one,
-        lease::lease_counts_runners,
+        lease::lease_counts_the_runners_of_a_release,
         history::history_of_an_absent_stream_is_empty,
         history::history_starts_after_a_version,
         history::history_answers_key_and_stream_at_once,

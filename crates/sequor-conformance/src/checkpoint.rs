@@ -182,9 +182,13 @@ pub(crate) async fn checkpoint_keeps_the_versions_of_streams<H: Harness>(world: 
     for version in [1, 4] {
         let progress = after(&log, 2 + version);
         world.step(&checkpoint, mover).await.save(progress).await.unwrap();
-        let step = world.step(&checkpoint, mover).await;
         let told = [(account(t, "a"), standing(version as u64, None))].into();
-        assert_eq!(step.standing().streams, told);
+        let asked = [account(t, "a"), account(t, "b")];
+        let stands = world.store.standing(&checkpoint, &asked).await.unwrap();
+        let step = world.step(&checkpoint, mover).await;
+        assert_eq!(*step.standing(), stands);
+        assert_eq!(stands.streams, told);
+        assert_eq!(stands.position, log[1 + version].position);
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sequor_core::Name;
+use sequor_core::checkpoint::Release;
 use sequor_core::ports::KeepLeases;
 use uuid::Uuid;
 
@@ -59,14 +61,19 @@ pub(crate) async fn lease_raced_for_goes_to_one<H: Harness>(world: World<H>) {
     assert_eq!(leases.len(), 1, "{leases:?}");
 }
 
-/// Runners that are alive are counted, until they take leave.
-pub(crate) async fn lease_counts_runners<H: Harness>(world: World<H>) {
+/// Runners of a release that are alive are counted, until they take leave.
+pub(crate) async fn lease_counts_the_runners_of_a_release<H: Harness>(world: World<H>) {
+    let release = |version| {
+        let projection = Name::new("sums").unwrap();
+        Release { projection, version }
+    };
     for n in 1..=3 {
         for _ in 0..2 {
-            let alive = world.store.check_in(runner(n as u128), TTL).await.unwrap();
+            let alive = world.store.check_in(&release(1), runner(n as u128), TTL).await.unwrap();
             assert_eq!(alive, n);
         }
     }
-    assert_eq!(world.store.check_in(runner(2), Duration::ZERO).await.unwrap(), 2);
-    assert_eq!(world.store.check_in(runner(1), TTL).await.unwrap(), 2);
+    assert_eq!(world.store.check_in(&release(2), runner(1), TTL).await.unwrap(), 1);
+    assert_eq!(world.store.check_in(&release(1), runner(2), Duration::ZERO).await.unwrap(), 2);
+    assert_eq!(world.store.check_in(&release(1), runner(1), TTL).await.unwrap(), 2);
 }

@@ -17,6 +17,15 @@ pub struct CheckpointId {
     pub partition: Partition,
 }
 
+/// One release of a projection: what partitions are shared out for, among its runners.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Release {
+    /// The projection's name.
+    pub projection: Name,
+    /// The projection's own version.
+    pub version: u32,
+}
+
 /// The right to move a checkpoint, until somebody else has it.
 ///
 /// Who takes a lease after another has had it gets a higher term, and from then on the lower one

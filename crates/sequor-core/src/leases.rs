@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use uuid::Uuid;
 
-use crate::checkpoint::{CheckpointId, Lease, Mover};
+use crate::checkpoint::{CheckpointId, Lease, Mover, Release};
 
 /// Who may move which checkpoint, in a store that one process owns: on a clock that never goes
 /// back, and for this process's life only. Stores of several processes keep rows instead.
 #[derive(Debug, Default)]
 pub struct Leases {
     held: HashMap<CheckpointId, Held>,
-    runners: HashMap<Uuid, Instant>,
+    runners: HashMap<Release, HashMap<Uuid, Instant>>,
 }
 
 #[derive(Debug)]
@@ -54,9 +54,10 @@ impl Leases {
     }
 
     /// As [`KeepLeases::check_in`](crate::ports::KeepLeases::check_in), from now until then.
-    pub fn check_in(&mut self, runner: Uuid, time: Range<Instant>) -> usize {
-        self.runners.insert(runner, time.end);
-        self.runners.retain(|_, until| *until > time.start);
-        self.runners.len()
+    pub fn check_in(&mut self, release: &Release, runner: Uuid, time: Range<Instant>) -> usize {
+        let runners = self.runners.entry(release.clone()).or_default();
+        runners.insert(runner, time.end);
+        runners.retain(|_, until| *until > time.start);
+        runners.len()
     }
 }

@@ -58,6 +58,14 @@ impl KeepCheckpoints for MemoryStore {
         }))
     }
 
+    async fn standing(
+        &self,
+        checkpoint: &CheckpointId,
+        streams: &[StreamId],
+    ) -> Result<Standing, StoreError> {
+        Ok(self.content().checkpoints.standing(checkpoint, streams))
+    }
+
     async fn checkpoints(
         &self,
         projection: &Name,

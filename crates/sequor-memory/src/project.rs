@@ -30,8 +30,11 @@ pub(crate) async fn project(
     if events.is_empty() {
         return Ok(());
     }
-    // Unwind safety: after a panic the tables are thrown away.
-    let run = async { projection.project_all(events, tables).await };
+    // Unwind safety: after a panic the tables are thrown away. Its error speaks inside as well.
+    let run = async {
+        let projected = projection.project_all(events, tables).await;
+        projected.map_err(|error| error.to_string())
+    };
     let how = match AssertUnwindSafe(run).catch_unwind().await {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(error)) => format!("failed: {error}"),

@@ -9,16 +9,17 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use sequor_core::checkpoint::{CheckpointId, Mover, ParkedStream, Progress, Standing};
 use sequor_core::ports::{KeepCheckpoints, Step};
-use sequor_core::{
-    Name, Partition, Position, Projection, StoreError, StoredEvent, StreamId, TenantId,
-};
+use sequor_core::{Name, Partition, Position, Projection, StoreError, StoredEvent, StreamId};
 use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::connection::Session;
 use crate::error::corrupt;
 use crate::pool::Loan;
-use crate::project::project;
+use crate::project::{RUN_MAX, project};
 use crate::row;
 use crate::row::{partition_number, signed};
 use crate::statement::{Protocol, Statement};
@@ -36,6 +37,10 @@ pub struct PostgresStep {
     loan: Option<Loan>,
     /// Why nothing of it may become true.
     failure: Option<StoreError>,
+    /// Until when the projection may work.
+    deadline: Instant,
+    /// Its turn among the steps.
+    _turn: OwnedSemaphorePermit,
 }
 
 #[async_trait]
@@ -48,6 +53,7 @@ impl KeepCheckpoints for PostgresStore {
         mover: Mover,
         streams: &[StreamId],
     ) -> Result<Option<PostgresStep>, StoreError> {
+        let turn = self.step_turn().await?;
         let mut loan = self.pool().lend().await?;
         let wait = i32::try_from(self.lock_wait_max().as_millis()).unwrap_or(i32::MAX);
         match begin(loan.session(), (checkpoint, mover, wait), streams).await {
@@ -57,6 +63,8 @@ impl KeepCheckpoints for PostgresStore {
                 transaction,
                 loan: Some(loan),
                 failure: None,
+                deadline: Instant::now() + RUN_MAX,
+                _turn: turn,
             })),
             Ok(None) => {
                 undo(loan);
@@ -67,6 +75,25 @@ impl KeepCheckpoints for PostgresStore {
                 Err(error)
             }
         }
+    }
+
+    async fn standing(
+        &self,
+        checkpoint: &CheckpointId,
+        streams: &[StreamId],
+    ) -> Result<Standing, StoreError> {
+        let read = |statement: Statement<'static>| {
+            let statement = statement
+                .bind(checkpoint.projection.to_string())
+                .bind(row::schema(checkpoint.version))
+                .bind(partition_number(checkpoint.partition));
+            bind_streams(statement, streams.iter())
+        };
+        let rows = self.ask(include_str!("sql/read_standing.sql"), read).await?;
+        let Some((first, others)) = rows.split_first() else {
+            return Ok(Standing { position: Position::START, streams: HashMap::new() });
+        };
+        standing_of(row::checkpoint::position(first)?, others, streams)
     }
 
     async fn checkpoints(
@@ -117,7 +144,7 @@ impl Step for PostgresStep {
         }
         let projected = match events.first() {
             None => Ok(()),
-            Some(first) => show(projection, first.stream.tenant, events, &mut self.loan).await,
+            Some(_) => show(projection, events, self.deadline, &mut self.loan).await,
         };
         self.failure = projected.as_ref().err().cloned();
         projected
@@ -171,13 +198,15 @@ fn session(loan: &mut Option<Loan>) -> Result<&mut Session, StoreError> {
 /// Shows a projection events of a tenant, as that tenant, and makes sure that it is still so after.
 async fn show(
     projection: &dyn Projection<PgConnection>,
-    tenant: TenantId,
     events: &[&StoredEvent],
+    deadline: Instant,
     loan: &mut Option<Loan>,
 ) -> Result<(), StoreError> {
+    let Some(tenant) = events.first().map(|event| event.stream.tenant) else { return Ok(()) };
     let session = session(loan)?;
     transaction::speak_for(session, tenant).await?;
-    project(projection, events, session).await?;
+    project(projection, events, deadline, session).await?;
+    transaction::fire_triggers(session).await?;
     transaction::check_open(session, tenant, None).await
 }
 
@@ -203,13 +232,21 @@ async fn begin(
     let rows = rows.map_err(|error| session.failed(error))?;
     let Some((first, others)) = rows.split_first() else { return Ok(None) };
     let (position, transaction) = row::checkpoint::step(first)?;
-    let mut standing = Standing { position, streams: HashMap::with_capacity(others.len()) };
-    for row in others {
+    Ok(Some((standing_of(position, others, streams)?, transaction)))
+}
+
+fn standing_of(
+    position: Position,
+    rows: &[PgRow],
+    streams: &[StreamId],
+) -> Result<Standing, StoreError> {
+    let mut standing = Standing { position, streams: HashMap::with_capacity(rows.len()) };
+    for row in rows {
         let (place, stands) = row::checkpoint::wanted_standing(row)?;
         let stream = streams.get(place).ok_or_else(|| corrupt("a stream that nobody wanted"))?;
         standing.streams.insert(stream.clone(), stands);
     }
-    Ok(Some((standing, transaction)))
+    Ok(standing)
 }
 
 fn bind_streams<'s>(
@@ -223,10 +260,6 @@ fn bind_streams<'s>(
         .bind(streams.map(|stream| stream.id.to_string()).collect::<Vec<String>>())
 }
 
-/// What was put off until COMMIT runs while it speaks for a tenant, and as nobody but `sequor_app`.
-const LEAVE_TENANT: &str =
-    concat!(include_str!("sql/fire_triggers.sql"), include_str!("sql/speak_for_nobody.sql"));
-
 /// Moves the checkpoint on: one message, whatever the projection has left behind.
 async fn save(
     session: &mut Session,
@@ -236,7 +269,7 @@ async fn save(
     let mut save =
         Statement::new(include_str!("sql/save_step.sql"), Protocol::Simple, session.limit);
     if session.was_shared {
-        save = save.after(LEAVE_TENANT);
+        save = save.after(include_str!("sql/speak_for_nobody.sql"));
     }
     let save = save
         .bind(checkpoint.projection.to_string())

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sequor_core::StoreError;
-use sequor_core::checkpoint::{CheckpointId, Lease};
+use sequor_core::checkpoint::{CheckpointId, Lease, Release};
 use sequor_core::ports::KeepLeases;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
@@ -35,8 +35,19 @@ impl KeepLeases for PostgresStore {
         Ok(row::checkpoint::term(&row)?.map(lease))
     }
 
-    async fn check_in(&self, runner: Uuid, ttl: Duration) -> Result<usize, StoreError> {
-        let check_in = |statement: Statement<'static>| statement.bind(runner).bind(millis(ttl));
+    async fn check_in(
+        &self,
+        release: &Release,
+        runner: Uuid,
+        ttl: Duration,
+    ) -> Result<usize, StoreError> {
+        let check_in = |statement: Statement<'static>| {
+            statement
+                .bind(release.projection.to_string())
+                .bind(row::schema(release.version))
+                .bind(runner)
+                .bind(millis(ttl))
+        };
         let row = self.ask_one(include_str!("sql/check_in.sql"), check_in).await?;
         row::checkpoint::runners(&row)
     }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use sequor_core::{Projection, Projections, StoreError, StoredEvent};
 use sqlx::PgConnection;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::connection::Session;
 use crate::error::{corrupt, projection_error};
 
-/// How long a projection may take at a time: everybody who writes waits for it.
-const RUN_MAX: Duration = Duration::from_secs(10);
+/// How long the projections of a commit, or of a step, may take: everybody who writes waits for them.
+pub(crate) const RUN_MAX: Duration = Duration::from_secs(10);
 
 /// Shows the events of a command to each inline projection that wants them.
 pub(crate) async fn project_inline(
@@ -20,10 +20,11 @@ pub(crate) async fn project_inline(
     projections: &Projections<PgConnection>,
     session: &mut Session,
 ) -> Result<(), StoreError> {
+    let deadline = Instant::now() + RUN_MAX;
     for projection in projections.0.iter() {
         let wants = projection.wants();
         let wanted: Vec<_> = events.iter().filter(|event| wants.include(event)).collect();
-        project(projection.as_ref(), &wanted, session).await?;
+        project(projection.as_ref(), &wanted, deadline, session).await?;
     }
     Ok(())
 }
@@ -32,24 +33,28 @@ pub(crate) async fn project_inline(
 pub(crate) async fn project(
     projection: &dyn Projection<PgConnection>,
     events: &[&StoredEvent],
+    deadline: Instant,
     session: &mut Session,
 ) -> Result<(), StoreError> {
     if events.is_empty() {
         return Ok(());
     }
     session.was_shared = true;
-    // Unwind safety: after a panic the transaction is rolled back, and with it whatever the
-    // projection left half done.
-    let run = async { projection.project_all(events, &mut session.postgres).await };
     let name = projection.name();
-    match timeout(RUN_MAX, AssertUnwindSafe(run).catch_unwind()).await {
-        Ok(Ok(Ok(()))) => Ok(()),
-        Ok(Ok(Err(error))) => {
+    let Session { postgres, deadlocks, .. } = session;
+    // Unwind safety: after a panic the transaction is rolled back, and with it whatever the
+    // projection left half done. Its error speaks inside as well, for that is its code too.
+    let run = async {
+        let projected = projection.project_all(events, postgres).await;
+        projected.map_err(|error| {
             if let Some(error) = error.downcast_ref() {
-                session.deadlocks.note(error);
+                deadlocks.note(error);
             }
-            Err(projection_error(name, error))
-        }
+            projection_error(name, error)
+        })
+    };
+    match timeout_at(deadline, AssertUnwindSafe(run).catch_unwind()).await {
+        Ok(Ok(projected)) => projected,
         Ok(Err(_)) => Err(corrupt(format!("projection `{name}` panicked"))),
         Err(_) => Err(corrupt(format!("projection `{name}` took more than {RUN_MAX:?}"))),
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use sequor_core::ports::{Follow, Listeners, Store, Wake};
 use sequor_core::{Epoch, Partition, Position, StoreError, TenantId};
 use sqlx::AssertSqlSafe;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connection::{Deadlocks, Session};
 use crate::error::OpenError;
@@ -45,6 +46,8 @@ struct Shared {
     wait_max: Duration,
     lock_wait_max: Duration,
     mark_wait_max: Duration,
+    /// Steps of projections hold sessions of the pool: at most so many, that commands have some too.
+    steps: Arc<Semaphore>,
 }
 
 /// What a store is made of.
@@ -67,8 +70,9 @@ impl PostgresStore {
     pub async fn open(settings: PostgresSettings) -> Result<Self, OpenError> {
         let (wait_max, lock_wait_max) = (settings.wait_max, settings.lock_wait_max);
         let mark_wait_max = settings.mark_wait_max;
+        let steps = Arc::new(Semaphore::new((settings.connections_max / 2).max(1)));
         let parts = open::open(settings).await?;
-        let shared = Shared { parts, wait_max, lock_wait_max, mark_wait_max };
+        let shared = Shared { parts, wait_max, lock_wait_max, mark_wait_max, steps };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -143,6 +147,14 @@ impl PostgresStore {
 
     pub(crate) fn partitions(&self) -> &Partitions {
         &self.shared.parts.partitions
+    }
+
+    /// A turn to open a step.
+    pub(crate) async fn step_turn(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        let turn = Arc::clone(&self.shared.steps).acquire_owned();
+        let turn = tokio::time::timeout(self.wait_max(), turn).await;
+        turn.map_err(|_| StoreError::Busy)?
+            .map_err(|_| StoreError::unavailable("the store is closed"))
     }
 
     /// Says that events of a partition up to here became true.

@@ -308,6 +308,14 @@ pub(crate) async fn speak_for(session: &mut Session, tenant: TenantId) -> Result
     take.execute(&mut session.postgres).await.map_err(store_error)
 }
 
+/// What was put off until COMMIT runs now, while the transaction speaks for whom it is about; what
+/// comes next may be put off again.
+pub(crate) async fn fire_triggers(session: &mut Session) -> Result<(), StoreError> {
+    const FIRE: &str =
+        concat!(include_str!("sql/fire_triggers.sql"), include_str!("sql/defer_triggers.sql"));
+    reset(session, FIRE).await
+}
+
 /// Makes sure that user code has neither ended the transaction, nor undone what was written last, nor
 /// changed its role or tenant, and that no error was swallowed: the server would answer COMMIT with a
 /// ROLLBACK, and the driver with success.

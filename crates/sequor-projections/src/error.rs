@@ -20,8 +20,8 @@ pub enum StartError {
         /// Their name.
         name: Name,
     },
-    /// Versions begin at 1.
-    #[error("projection `{name}` has version 0; versions begin at 1")]
+    /// Versions lie between 1 and 2,147,483,647.
+    #[error("projection `{name}` has a version that is not between 1 and 2147483647")]
     Version {
         /// Its name.
         name: Name,

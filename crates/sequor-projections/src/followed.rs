@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sequor_core::checkpoint::{CheckpointId, ParkedStream};
+use sequor_core::checkpoint::CheckpointId;
 use sequor_core::ports::Follow;
 use sequor_core::{Name, Partition, Position, Receipt, StoreError};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::sleep;
 
 use crate::board::Seen;
 use crate::error::{AfterError, WaitError};
@@ -70,39 +70,47 @@ impl<S: Follow> Followed<S> {
             partition: self.work.store.partition(first.stream.tenant),
         };
         let mut reached = Position::START;
-        let passing = self.pass(&checkpoint, wanted, &mut reached);
-        let passed = timeout_at(Instant::now() + timeout, passing).await;
-        let Ok(may_have_parked) = passed else {
-            let projection = self.name.clone();
-            return Err(WaitError::Timeout {
-                command_id,
-                projection,
-                wanted,
-                reached,
-                waited: timeout,
-                trouble: self.trouble(&checkpoint),
-            });
+        let waiting = async {
+            match self.pass(&checkpoint, wanted, &mut reached).await? {
+                true => self.find_parked(&checkpoint, receipt).await,
+                false => Ok(()),
+            }
         };
-        if !may_have_parked? {
-            return Ok(());
+        if let Ok(done) = tokio::time::timeout(timeout, waiting).await {
+            return done;
         }
-        let parked = self.parked(self.work.settings.parked_max).await?;
-        let is_its = |one: &ParkedStream| {
-            receipt
-                .streams
-                .iter()
-                .any(|after| after.stream == one.stream && after.version > one.version)
-        };
-        match parked.into_iter().find(is_its) {
-            None => Ok(()),
-            Some(ParkedStream { stream, version, parking, .. }) => Err(WaitError::Parked {
-                command_id,
-                projection: self.name.clone(),
-                stream,
-                version,
-                reason: parking.reason,
-            }),
+        Err(WaitError::Timeout {
+            command_id,
+            projection: self.name.clone(),
+            wanted,
+            reached,
+            waited: timeout,
+            trouble: self.trouble(&checkpoint),
+        })
+    }
+
+    /// Whether what follows from a command was taken in, or is parked.
+    async fn find_parked<O: Sync>(
+        &self,
+        checkpoint: &CheckpointId,
+        receipt: &Receipt<O>,
+    ) -> Result<(), WaitError> {
+        let streams: Vec<_> = receipt.streams.iter().map(|after| after.stream.clone()).collect();
+        let standing = self.work.store.standing(checkpoint, &streams).await?;
+        for after in &receipt.streams {
+            let Some(stands) = standing.streams.get(&after.stream) else { continue };
+            let Some(parking) = &stands.parked else { continue };
+            if after.version > stands.version {
+                return Err(WaitError::Parked {
+                    command_id: receipt.command_id,
+                    projection: self.name.clone(),
+                    stream: after.stream.clone(),
+                    version: stands.version,
+                    reason: parking.reason.clone(),
+                });
+            }
         }
+        Ok(())
     }
 
     /// Waits as [`Followed::wait_for`], and then asks.

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use self::plan::{plan, streams_of};
-use self::trouble::Trouble;
+use self::trouble::{Trouble, is_of_the_store};
 use crate::board::Board;
 use crate::error::Disorder;
 use crate::runner::Shown;
@@ -65,6 +65,21 @@ enum Next {
 struct Held {
     lease: Lease,
     renew_at: Instant,
+    /// How often that was tried in vain.
+    misses: u32,
+}
+
+/// How often a lease is tried to be renewed, in the time that it still lasts for.
+const MISSES_MAX: u32 = 5;
+
+impl Held {
+    fn from(lease: Lease, renewal: Duration) -> Self {
+        Self { lease, renew_at: Instant::now() + renewal, misses: 0 }
+    }
+
+    fn once_more(self, pause: Duration) -> Self {
+        Self { renew_at: Instant::now() + pause, misses: self.misses + 1, ..self }
+    }
 }
 
 impl<S: Follow> Follower<S> {
@@ -101,8 +116,11 @@ impl<S: Follow> Follower<S> {
         let its = all.into_iter().find(|(one, _)| one == partition);
         self.position = its.map_or(Position::START, |(_, position)| position);
         let position = self.position;
+        // Only who has the lease parks a stream.
+        let may_have_parked = !self.work.store.parked(projection, *version, 1).await?.is_empty();
         self.work.board.write(&self.checkpoint, |seen| {
             seen.position = position;
+            seen.may_have_parked = may_have_parked;
             seen.is_ours = true;
         });
         Ok(())
@@ -110,7 +128,7 @@ impl<S: Follow> Follower<S> {
 
     /// Follows as long as it has the lease.
     async fn follow(&mut self, lease: Lease, place: Place) {
-        let mut held = Held { lease, renew_at: Instant::now() + self.renewal() };
+        let mut held = Held::from(lease, self.renewal());
         let mut idle = self.work.settings.poll_min;
         while !*self.stopping.borrow() {
             if Instant::now() >= held.renew_at {
@@ -118,8 +136,11 @@ impl<S: Follow> Follower<S> {
                     break;
                 }
                 match self.take_lease().await {
-                    Some(lease) => held = Held { lease, renew_at: Instant::now() + self.renewal() },
-                    None => return,
+                    Some(lease) => held = Held::from(lease, self.renewal()),
+                    None if held.misses == MISSES_MAX => return,
+                    // An operator may be in the middle of a step. If the lease is lost, the next step
+                    // will tell.
+                    None => held = held.once_more(self.renewal() / MISSES_MAX),
                 }
             }
             match self.turn(&held.lease).await {
@@ -127,7 +148,8 @@ impl<S: Follow> Follower<S> {
                 Next::Leave => return,
                 Next::Rest(time) => self.rest(time).await,
                 Next::Idle => {
-                    self.idle(idle).await;
+                    let left = held.renew_at.saturating_duration_since(Instant::now());
+                    self.idle(idle.min(left)).await;
                     idle = (idle * 2).min(self.work.settings.poll_max);
                 }
             }
@@ -166,7 +188,12 @@ impl<S: Follow> Follower<S> {
             let shown = step.project(projection.as_ref(), &events).await;
             shown.map_err(|error| Failure::Projection(error, page.clone()))?;
         }
-        step.save(planned.progress).await.map_err(Failure::Store)?;
+        // What was put off until COMMIT is the projection's as well.
+        let saved = step.save(planned.progress).await;
+        saved.map_err(|error| match error {
+            error if is_of_the_store(&error) => Failure::Store(error),
+            error => Failure::Projection(error, page.clone()),
+        })?;
         self.passed(last.position);
         Ok(Next::GoOn)
     }
@@ -221,6 +248,13 @@ impl<S: Follow> Follower<S> {
 
     fn renewal(&self) -> Duration {
         self.work.settings.lease_ttl / 3
+    }
+}
+
+/// However it ends: others may move the checkpoint from here on.
+impl<S: Follow> Drop for Follower<S> {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 

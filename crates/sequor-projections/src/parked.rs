@@ -1,12 +1,14 @@
 //! What to do with streams that a projection could not take in: look, try again, or skip.
 
-use sequor_core::checkpoint::{Mover, ParkedStream, Parking, Progress, StreamStanding};
+use sequor_core::checkpoint::{
+    CheckpointId, Mover, ParkedStream, Parking, Progress, StreamStanding,
+};
 use sequor_core::ports::{Follow, HistoryRequest, Step};
 use sequor_core::{StoreError, StoredEvent, Version};
 
 use crate::error::ParkedError;
 use crate::followed::Followed;
-use crate::follower::trouble::is_of_the_store;
+use crate::follower::trouble::{is_of_the_store, reason_of};
 
 impl<S: Follow> Followed<S> {
     /// The streams that are parked, those of longest standing first, at most `limit`.
@@ -30,7 +32,7 @@ impl<S: Follow> Followed<S> {
         loop {
             match self.take_in(parked, at_once).await? {
                 Taken::All => return Ok(()),
-                Taken::Some => {}
+                Taken::Some => at_once = (at_once * 2).min(self.work.settings.batch_events_max),
                 // Which of them it is shows one by one.
                 Taken::Failed(_) if at_once > 1 => at_once = 1,
                 Taken::Failed(error) => return self.park_again(parked, &error).await,
@@ -61,6 +63,10 @@ impl<S: Follow> Followed<S> {
     }
 
     async fn begin(&self, parked: &ParkedStream) -> Result<(S::Step, StreamStanding), ParkedError> {
+        let CheckpointId { projection, version, .. } = &parked.checkpoint;
+        if *projection != self.name || *version != self.work.projection.version() {
+            return Err(ParkedError::NotParked { stream: parked.stream.clone() });
+        }
         let streams = std::slice::from_ref(&parked.stream);
         let store = &self.work.store;
         let step = store.begin_step(&parked.checkpoint, Mover::Operator, streams).await?;
@@ -94,7 +100,11 @@ impl<S: Follow> Followed<S> {
         let is_all = next.len() == waiting.len();
         let version = next.last().map_or(stands.version, |event| event.version);
         let parking = stands.parked.filter(|_| !is_all);
-        step.save(moved(parked, StreamStanding { version, parked: parking })).await?;
+        match step.save(moved(parked, StreamStanding { version, parked: parking })).await {
+            Ok(()) => {}
+            Err(error) if is_of_the_store(&error) => return Err(error.into()),
+            Err(error) => return Ok(Taken::Failed(error)),
+        }
         Ok(if is_all { Taken::All } else { Taken::Some })
     }
 
@@ -107,7 +117,7 @@ impl<S: Follow> Followed<S> {
         let (step, stands) = self.begin(parked).await?;
         let version: Version = stands.version;
         let attempts = stands.parked.map_or(0, |parking| parking.attempts).saturating_add(1);
-        let (reason, since) = (error.to_string(), self.work.clock.now());
+        let (reason, since) = (reason_of(error), self.work.clock.now());
         let parking = Parking { reason: reason.clone(), attempts, since };
         step.save(moved(parked, StreamStanding { version, parked: Some(parking) })).await?;
         Err(ParkedError::StillParked { stream: parked.stream.clone(), version, reason })

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sequor_core::checkpoint::CheckpointId;
+use sequor_core::checkpoint::{CheckpointId, Release};
 use sequor_core::ports::{Clock, Follow, Listen, Transact};
 use sequor_core::{Name, Partition, Position, Projection};
 use tokio::sync::{Notify, watch};
@@ -170,7 +170,8 @@ impl<S: Follow> Builder<S> {
                 tasks.spawn(follower.run());
             }
             followed.insert(name.to_string(), Followed::new(work, name.clone()));
-            shares.push(share);
+            shares
+                .push((Release { projection: name.clone(), version: projection.version() }, share));
         }
         let life = Life { owner, ttl: settings.lease_ttl, shares };
         tasks.spawn(life.keep(Arc::clone(&store), stopping));
@@ -192,34 +193,39 @@ fn names_of<C: ?Sized + Send + 'static>(
         if names.contains(&name) {
             return Err(StartError::Twice { name });
         }
-        if projection.version() == 0 {
+        if i32::try_from(projection.version()).is_ok_and(|version| version > 0) {
+            names.push(name);
+        } else {
             return Err(StartError::Version { name });
         }
-        names.push(name);
     }
     Ok(names)
 }
 
-/// Says that this runner is alive, and learns how many share the work.
+/// Says that this runner is alive, and learns how many share the work of each projection.
 struct Life {
     owner: Uuid,
     ttl: Duration,
-    shares: Vec<Share>,
+    shares: Vec<(Release, Share)>,
 }
 
 impl Life {
     async fn keep<S: Follow>(self, store: Arc<S>, mut stopping: watch::Receiver<bool>) {
         while !*stopping.borrow() {
-            match store.check_in(self.owner, self.ttl).await {
-                Ok(alive) => self.shares.iter().for_each(|share| share.divide(alive)),
-                Err(error) => tracing::warn!(%error, "a runner could not say that it is alive"),
+            for (release, share) in &self.shares {
+                match store.check_in(release, self.owner, self.ttl).await {
+                    Ok(alive) => share.divide(alive),
+                    Err(error) => tracing::warn!(%error, "a runner could not say that it is alive"),
+                }
             }
             tokio::select! {
                 _ = stopping.changed() => {}
                 () = tokio::time::sleep(self.ttl / 3) => {}
             }
         }
-        store.check_in(self.owner, Duration::ZERO).await.ok();
+        for (release, _) in &self.shares {
+            store.check_in(release, self.owner, Duration::ZERO).await.ok();
+        }
     }
 }
 

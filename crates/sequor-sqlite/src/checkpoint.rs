@@ -10,10 +10,11 @@ use sequor_core::checkpoint::{
 use sequor_core::ports::{KeepCheckpoints, Step, Transaction};
 use sequor_core::{Name, Partition, Position, Projection, StoreError, StoredEvent, StreamId};
 use sqlx::SqliteConnection;
+use tokio::time::Instant;
 
 use crate::commit::rows::Rows;
 use crate::error::{corrupt, store_error};
-use crate::project::project;
+use crate::project::{RUN_MAX, project};
 use crate::row;
 use crate::store::SqliteStore;
 use crate::transaction::SqliteTransaction;
@@ -25,6 +26,8 @@ pub struct SqliteStep {
     checkpoint: CheckpointId,
     standing: Standing,
     transaction: SqliteTransaction,
+    /// Until when the projection may work.
+    deadline: Instant,
     /// Whether something failed, after which nothing of it may become true.
     is_spoilt: bool,
 }
@@ -46,7 +49,17 @@ impl KeepCheckpoints for SqliteStore {
         }
         let standing = read_standing(checkpoint, streams, transaction.connection()).await?;
         let checkpoint = checkpoint.clone();
-        Ok(Some(SqliteStep { checkpoint, standing, transaction, is_spoilt: false }))
+        let deadline = Instant::now() + RUN_MAX;
+        Ok(Some(SqliteStep { checkpoint, standing, transaction, deadline, is_spoilt: false }))
+    }
+
+    async fn standing(
+        &self,
+        checkpoint: &CheckpointId,
+        streams: &[StreamId],
+    ) -> Result<Standing, StoreError> {
+        let mut reader = self.readers().reader().await?;
+        read_standing(checkpoint, streams, reader.sqlite()?).await
     }
 
     async fn checkpoints(
@@ -98,7 +111,7 @@ impl Step for SqliteStep {
         if std::mem::replace(&mut self.is_spoilt, true) {
             return Err(spoilt());
         }
-        project(projection, events, self.transaction.connection()).await?;
+        project(projection, events, self.deadline, self.transaction.connection()).await?;
         self.is_spoilt = false;
         Ok(())
     }

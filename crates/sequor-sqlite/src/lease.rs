@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use sequor_core::StoreError;
-use sequor_core::checkpoint::{CheckpointId, Lease};
+use sequor_core::checkpoint::{CheckpointId, Lease, Release};
 use sequor_core::ports::KeepLeases;
 use uuid::Uuid;
 
@@ -22,8 +22,13 @@ impl KeepLeases for SqliteStore {
         Ok(self.leases().take(checkpoint, owner, time(ttl)))
     }
 
-    async fn check_in(&self, runner: Uuid, ttl: Duration) -> Result<usize, StoreError> {
-        Ok(self.leases().check_in(runner, time(ttl)))
+    async fn check_in(
+        &self,
+        release: &Release,
+        runner: Uuid,
+        ttl: Duration,
+    ) -> Result<usize, StoreError> {
+        Ok(self.leases().check_in(release, runner, time(ttl)))
     }
 }
 

@@ -31,6 +31,17 @@ pub trait KeepCheckpoints: Send + Sync + 'static {
         streams: &[StreamId],
     ) -> Result<Option<Self::Step>, StoreError>;
 
+    /// Where a checkpoint stands now, with the streams among `streams` that were met before. It may
+    /// move at once.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`], or [`StoreError::Corrupt`] when a row cannot be read.
+    async fn standing(
+        &self,
+        checkpoint: &CheckpointId,
+        streams: &[StreamId],
+    ) -> Result<Standing, StoreError>;
+
     /// How far a release of a projection has come, for each partition in which it has saved a step.
     ///
     /// # Errors

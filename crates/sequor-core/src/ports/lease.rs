@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::checkpoint::{CheckpointId, Lease};
+use crate::checkpoint::{CheckpointId, Lease, Release};
 use crate::error::StoreError;
 
 /// Leases of checkpoints. Rows with a term, on the store's own clock: neither a clock of a process
@@ -24,10 +24,15 @@ pub trait KeepLeases: Send + Sync + 'static {
         ttl: Duration,
     ) -> Result<Option<Lease>, StoreError>;
 
-    /// Says that a runner is alive, for `ttl` from now on, and learns how many are, itself among
-    /// them. A `ttl` of zero takes leave.
+    /// Says that a runner of a release is alive, for `ttl` from now on, and learns how many are,
+    /// itself among them. A `ttl` of zero takes leave.
     ///
     /// # Errors
     /// [`StoreError::Busy`], [`StoreError::Unavailable`].
-    async fn check_in(&self, runner: Uuid, ttl: Duration) -> Result<usize, StoreError>;
+    async fn check_in(
+        &self,
+        release: &Release,
+        runner: Uuid,
+        ttl: Duration,
+    ) -> Result<usize, StoreError>;
 }

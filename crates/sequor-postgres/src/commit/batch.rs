@@ -98,6 +98,9 @@ async fn project_all(
             continue;
         }
         let tenant = job.commit.meta.tenant;
+        if spoke_for.is_some_and(|other| other != tenant) {
+            transaction::fire_triggers(session).await?;
+        }
         transaction::speak_for(session, tenant).await?;
         project_one(&job.commit, positions, &job.projections, session).await?;
         transaction::check_open(session, tenant, written).await?;

@@ -25,6 +25,11 @@ pub(crate) fn step(row: &PgRow) -> Result<(Position, String), StoreError> {
     Ok((Position::new(columns.number(1, "position")?), columns.get(2, "transaction")?))
 }
 
+/// Where a checkpoint stands.
+pub(crate) fn position(row: &PgRow) -> Result<Position, StoreError> {
+    Columns { row, place: "checkpoints" }.number(1, "position").map(Position::new)
+}
+
 /// A partition, and how far it was read.
 pub(crate) fn checkpoint(row: &PgRow) -> Result<(Partition, Position), StoreError> {
     let columns = Columns { row, place: "checkpoints" };

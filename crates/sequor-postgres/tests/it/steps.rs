@@ -141,6 +141,33 @@ async fn what_a_projection_puts_off_until_commit_runs_as_its_tenant() {
     assert_eq!(count(&world.database, "SELECT sum(seen)::bigint FROM notes").await, 1);
 }
 
+/// Each tenant's while it speaks for that tenant, though they share a transaction.
+#[tokio::test]
+async fn what_is_put_off_runs_for_the_tenant_that_has_put_it_off() {
+    let world = World::new().await;
+    let late = "CREATE TABLE late (tenant_id uuid NOT NULL DEFAULT sequor.tenant());
+        SELECT sequor.wall('late');
+        CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            INSERT INTO notes (seen) VALUES ((NEW.tenant_id = sequor.tenant())::int);
+            RETURN NULL;
+        END $$;
+        CREATE CONSTRAINT TRIGGER tell AFTER INSERT ON late DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION tell()";
+    world.database.run(late).await;
+    let mut theirs = world.event.clone();
+    theirs.stream.tenant = tenant(2);
+    let mut step = world.step().await;
+    for event in [&world.event, &theirs] {
+        step.project(&Runs("INSERT INTO late DEFAULT VALUES"), &[event]).await.unwrap();
+    }
+    step.save(Progress { position: Some(world.event.position), streams: Vec::new() })
+        .await
+        .unwrap();
+    let seen = "SELECT count(DISTINCT tenant_id) * 10 + sum(seen)::bigint FROM notes";
+    assert_eq!(count(&world.database, seen).await, 22);
+}
+
 #[tokio::test]
 async fn what_a_projection_leaves_in_its_session_is_gone() {
     let world = World::new().await;

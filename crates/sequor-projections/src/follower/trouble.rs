@@ -11,11 +11,17 @@ use super::{Failure, Follower, Next};
 /// How long to wait after a first failure; it doubles each time.
 const REST: Duration = Duration::from_millis(10);
 
+/// How much oftener an event is tried on which the projection meets an error of the store, before its
+/// stream is parked: it may be the event's fault all the same, such as a statement that takes too long.
+const STORE_PATIENCE: u32 = 10;
+
 /// What went wrong with the events that come next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trouble {
-    /// How often the next event has failed alone, or the store.
+    /// How often the next event has failed alone.
     attempts: u32,
+    /// How often the store has, since it last worked.
+    outages: u32,
     /// Up to here events are taken in one by one, to find out which of them fails.
     careful_until: Option<Position>,
 }
@@ -29,11 +35,11 @@ impl Trouble {
     /// Up to here all is well.
     pub(super) fn after_success(self, position: Position) -> Self {
         let careful_until = self.careful_until.filter(|until| *until > position);
-        Self { attempts: 0, careful_until }
+        Self { attempts: 0, outages: 0, careful_until }
     }
 
     fn rest(self) -> Duration {
-        REST * 2_u32.saturating_pow(self.attempts.min(16))
+        REST * 2_u32.saturating_pow(self.attempts.max(self.outages).min(16))
     }
 }
 
@@ -45,14 +51,11 @@ impl<S: Follow> Follower<S> {
             Failure::Store(error) => return self.wait_for_better(&error),
             Failure::Disorder(disorder) => return self.wait_for_better(&disorder),
         };
-        if is_of_the_store(&error) {
-            return self.wait_for_better(&error);
-        }
         match page.as_slice() {
             [culprit] => self.try_again_or_park(culprit, &error, lease).await,
             [.., last] => {
                 self.trouble.careful_until = Some(last.position);
-                Next::GoOn
+                if is_of_the_store(&error) { self.wait_for_better(&error) } else { Next::GoOn }
             }
             [] => Next::GoOn,
         }
@@ -60,7 +63,7 @@ impl<S: Follow> Follower<S> {
 
     /// Nothing can be done here but to try again later. The checkpoint stands still meanwhile.
     fn wait_for_better(&mut self, error: &dyn std::error::Error) -> Next {
-        self.trouble.attempts = self.trouble.attempts.saturating_add(1);
+        self.trouble.outages = self.trouble.outages.saturating_add(1);
         let CheckpointId { projection, partition, .. } = &self.checkpoint;
         let partition = partition.get();
         tracing::warn!(%error, %projection, partition, "a projection stands still");
@@ -75,7 +78,11 @@ impl<S: Follow> Follower<S> {
         lease: &Lease,
     ) -> Next {
         self.trouble.attempts += 1;
-        if self.trouble.attempts < self.work.settings.attempts_max {
+        let attempts_max = self.work.settings.attempts_max;
+        // The step was opened, so the store is there; but its connection may just have gone.
+        let patience = if is_of_the_store(error) { STORE_PATIENCE } else { 1 };
+        if self.trouble.attempts < attempts_max.saturating_mul(patience) {
+            self.say(Some(error.to_string()));
             return Next::Rest(self.trouble.rest().min(self.work.settings.poll_max));
         }
         match self.park(culprit, error, lease).await {
@@ -106,7 +113,7 @@ impl<S: Follow> Follower<S> {
         }
         let (stream, at) = (&culprit.stream, culprit.version);
         let parking = Parking {
-            reason: error.to_string(),
+            reason: reason_of(error),
             attempts: self.trouble.attempts,
             since: self.work.clock.now(),
         };
@@ -118,10 +125,17 @@ impl<S: Follow> Follower<S> {
         step.save(Progress { position: Some(culprit.position), streams }).await?;
         let (partition, position) = (partition.get(), culprit.position);
         tracing::error!(%error, %projection, partition, %position, version = %at, "a stream is parked");
-        self.passed(position);
+        // First, so that nobody sees the position without it.
         self.work.board.write(&self.checkpoint, |seen| seen.may_have_parked = true);
+        self.passed(position);
         Ok(Next::GoOn)
     }
+}
+
+/// What is kept of an error: bounded, and without NUL, which no column of PostgreSQL holds.
+pub(crate) fn reason_of(error: &StoreError) -> String {
+    let text = error.to_string();
+    text.chars().take(1_000).map(|one| if one == '\0' { '\u{fffd}' } else { one }).collect()
 }
 
 /// Whether an error is the store's own trouble, and no fault of the projection.

@@ -63,7 +63,8 @@ impl RunnerSettings {
     }
 
     /// How many streams of a projection may be parked. With more, it stands still instead: then
-    /// rather the projection is broken than its events. Default 100, from 0 (never park) to 10,000.
+    /// rather the projection is broken than its events. Partitions that park at the same moment may
+    /// exceed it by one each. Default 100, from 0 (never park) to 10,000.
     #[must_use]
     pub fn parked_max(mut self, streams: usize) -> Self {
         self.parked_max = streams;

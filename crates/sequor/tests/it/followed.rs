@@ -26,6 +26,8 @@ on_every_store!(
     a_runner_takes_over_where_another_has_stopped,
     a_runner_waits_for_what_another_one_runs,
     a_runner_with_a_mistake_does_not_start,
+    runners_with_different_projections_leave_nothing_out,
+    who_waits_outlives_the_runner,
 );
 
 /// Far longer than anything here takes.
@@ -228,4 +230,32 @@ async fn a_runner_with_a_mistake_does_not_start<H: Home>(store: Watched<H>) {
     let never = RunnerSettings::default().lease_ttl(Duration::ZERO);
     let never = builder().projection(Elsewhere).settings(never).start().unwrap_err();
     assert_eq!(never.to_string(), "`lease_ttl` must be 1 s to 10 min");
+}
+
+/// The first sees nothing of the second, which is no rival of it.
+async fn runners_with_different_projections_leave_nothing_out<H: Home>(store: Watched<H>) {
+    let bank = bank(&store).build().unwrap();
+    let first = run(&store, Sums::<H>::new());
+    let second = run(&store, Elsewhere);
+    for number in 1..=20 {
+        let meta = sequor::Meta::new(tenant(number));
+        let open = crate::bank::Ask::Open { account: "a".to_owned() };
+        let receipt = bank.execute(open, meta).await.unwrap();
+        followed(&first, "sums").wait_for(&receipt, LONG).await.unwrap();
+        followed(&second, "elsewhere").wait_for(&receipt, LONG).await.unwrap();
+    }
+}
+
+async fn who_waits_outlives_the_runner<H: Home>(store: Watched<H>) {
+    let bank = bank(&store).build().unwrap();
+    open(&bank, &["a"]).await;
+    let first = run(&store, Sums::<H>::new());
+    let sums = followed(&first, "sums");
+    let receipt = bank.execute(deposit("a", 5), meta()).await.unwrap();
+    sums.wait_for(&receipt, LONG).await.unwrap();
+    drop(first);
+    let second = run(&store, Sums::<H>::new());
+    let receipt = bank.execute(deposit("a", 5), meta()).await.unwrap();
+    followed(&second, "sums").wait_for(&receipt, LONG).await.unwrap();
+    sums.wait_for(&receipt, LONG).await.unwrap();
 }

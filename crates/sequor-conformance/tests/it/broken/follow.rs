@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sequor_core::checkpoint::{CheckpointId, Lease, Mover, ParkedStream};
+use sequor_core::checkpoint::{CheckpointId, Lease, Mover, ParkedStream, Release, Standing};
 use sequor_core::ports::{Follow, KeepCheckpoints, KeepLeases, Listeners, Wake};
 use sequor_core::{Name, Partition, Position, StoreError, StreamId};
 use sequor_memory::MemoryStep;
@@ -22,8 +22,13 @@ impl KeepLeases for Broken {
         self.store.lease(checkpoint, owner, ttl).await
     }
 
-    async fn check_in(&self, runner: Uuid, ttl: Duration) -> Result<usize, StoreError> {
-        self.store.check_in(runner, ttl).await
+    async fn check_in(
+        &self,
+        release: &Release,
+        runner: Uuid,
+        ttl: Duration,
+    ) -> Result<usize, StoreError> {
+        self.store.check_in(release, runner, ttl).await
     }
 }
 
@@ -38,6 +43,14 @@ impl KeepCheckpoints for Broken {
         streams: &[StreamId],
     ) -> Result<Option<Self::Step>, StoreError> {
         self.store.begin_step(checkpoint, mover, streams).await
+    }
+
+    async fn standing(
+        &self,
+        checkpoint: &CheckpointId,
+        streams: &[StreamId],
+    ) -> Result<Standing, StoreError> {
+        self.store.standing(checkpoint, streams).await
     }
 
     async fn checkpoints(

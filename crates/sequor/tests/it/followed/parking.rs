@@ -21,6 +21,9 @@ on_every_store!(
     a_culprit_is_skipped_by_decision,
     a_projection_that_fails_everywhere_stands_still,
     a_failure_that_passes_parks_nothing,
+    a_reason_that_no_column_holds_parks_all_the_same,
+    a_stream_that_was_parked_under_other_settings_is_told,
+    a_stream_that_another_projection_has_parked_is_left_alone,
 );
 
 /// Sums up what is deposited, and fails on what is 13 or 14, as long as it is told to.
@@ -45,7 +48,7 @@ impl<H: Home> Projection<<H as Transact>::Connection> for Picky<H> {
         H::add(connection, event.stream.tenant, cents).await?;
         if (13..15).contains(&cents) && self.fails.load(Ordering::SeqCst) {
             self.failed.fetch_add(1, Ordering::SeqCst);
-            return Err(format!("{cents} is an unlucky number").into());
+            return Err(format!("{cents} is an unlucky number\0{}", "!".repeat(5_000)).into());
         }
         Ok(())
     }
@@ -191,4 +194,49 @@ async fn a_failure_that_passes_parks_nothing<H: Home>(store: Watched<H>) {
     trouble.picky().wait_for(&receipt, LONG).await.unwrap();
     assert_eq!(trouble.sum().await, 13);
     assert!(trouble.picky().parked(10).await.unwrap().is_empty());
+}
+
+async fn a_reason_that_no_column_holds_parks_all_the_same<H: Home>(store: Watched<H>) {
+    let trouble = Trouble::new(store).await;
+    let receipt = trouble.deposit("a", 13).await;
+    let error = trouble.picky().wait_for(&receipt, LONG).await.unwrap_err();
+    let WaitError::Parked { reason, .. } = error else { panic!("{error}") };
+    assert!(reason.contains("unlucky number\u{fffd}!"), "{reason}");
+    assert_eq!(reason.chars().count(), 1_000);
+}
+
+async fn a_stream_that_was_parked_under_other_settings_is_told<H: Home>(store: Watched<H>) {
+    let trouble = Trouble::new(store.clone()).await;
+    let receipts = [trouble.deposit("a", 13).await, trouble.deposit("b", 13).await];
+    for receipt in &receipts {
+        trouble.picky().wait_for(receipt, LONG).await.unwrap_err();
+    }
+    trouble.runner.stop().await;
+    let picky = Picky::<H> {
+        fails: Arc::clone(&trouble.fails),
+        failed: Arc::clone(&trouble.failed),
+        home: PhantomData,
+    };
+    let settings = RunnerSettings::default().parked_max(0);
+    let builder = Runner::builder(store).projection(picky).settings(settings);
+    let runner = builder.start().unwrap();
+    for receipt in &receipts {
+        let waited = runner.followed("picky").unwrap().wait_for(receipt, LONG).await;
+        assert!(matches!(waited, Err(WaitError::Parked { .. })), "{waited:?}");
+    }
+}
+
+async fn a_stream_that_another_projection_has_parked_is_left_alone<H: Home>(store: Watched<H>) {
+    let trouble = Trouble::new(store.clone()).await;
+    let receipt = trouble.deposit("a", 13).await;
+    trouble.picky().wait_for(&receipt, LONG).await.unwrap_err();
+    let parked = trouble.picky().parked(10).await.unwrap().remove(0);
+    let others = super::run(&store, super::Sums::<H>::new());
+    for decided in [
+        others.followed("sums").unwrap().retry(&parked).await,
+        others.followed("sums").unwrap().skip(&parked).await,
+    ] {
+        assert!(matches!(decided, Err(ParkedError::NotParked { .. })), "{decided:?}");
+    }
+    assert_eq!(trouble.picky().parked(10).await.unwrap(), [parked]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sequor::checkpoint::{CheckpointId, Lease, Mover, ParkedStream};
+use sequor::checkpoint::{CheckpointId, Lease, Mover, ParkedStream, Release, Standing};
 use sequor::ports::{Follow, KeepCheckpoints, KeepLeases, Listeners, Wake};
 use sequor::uuid::Uuid;
 use sequor::{Name, Partition, Position, StoreError, StreamId, async_trait};
@@ -21,8 +21,13 @@ impl<S: Home> KeepLeases for Watched<S> {
         self.inner.lease(checkpoint, owner, ttl).await
     }
 
-    async fn check_in(&self, runner: Uuid, ttl: Duration) -> Result<usize, StoreError> {
-        self.inner.check_in(runner, ttl).await
+    async fn check_in(
+        &self,
+        release: &Release,
+        runner: Uuid,
+        ttl: Duration,
+    ) -> Result<usize, StoreError> {
+        self.inner.check_in(release, runner, ttl).await
     }
 }
 
@@ -37,6 +42,14 @@ impl<S: Home> KeepCheckpoints for Watched<S> {
         streams: &[StreamId],
     ) -> Result<Option<Self::Step>, StoreError> {
         self.inner.begin_step(checkpoint, mover, streams).await
+    }
+
+    async fn standing(
+        &self,
+        checkpoint: &CheckpointId,
+        streams: &[StreamId],
+    ) -> Result<Standing, StoreError> {
+        self.inner.standing(checkpoint, streams).await
     }
 
     async fn checkpoints(
