@@ -10,7 +10,7 @@ use sqlx::{ConnectOptions, Connection, PgConnection};
 use crate::commit::batch::COMMIT;
 use crate::commit::one::COMMIT_ONE;
 use crate::connection::{Connect, Session};
-use crate::error::{OpenError, is_not_granted, is_not_installed, store_error};
+use crate::error::{OpenError, connect_error, is_not_granted, is_not_installed, store_error};
 use crate::history::HISTORY;
 use crate::log::LogReaders;
 use crate::partitions::Partitions;
@@ -53,6 +53,7 @@ pub(crate) struct SelfCheck {
 /// Running it again, or twice at a time, changes nothing.
 ///
 /// # Errors
+/// [`OpenError::RolesMissing`] says what a superuser runs first where the owner may not create roles;
 /// [`OpenError::Migrate`] says which step failed; none of that step is there then.
 ///
 /// # Cancellation
@@ -69,8 +70,11 @@ pub async fn install(owner: &PostgresSettings) -> Result<(), OpenError> {
     if owner.pooled {
         return Err(SettingsError::InstallPooled.into());
     }
-    let mut postgres = owner.server.connect().await.map_err(store_error)?;
+    let connected = owner.server.connect().await;
+    let mut postgres =
+        connected.map_err(|error| connect_error(&owner.server, store_error(error)))?;
     check_server(&mut postgres).await?;
+    check_roles(&mut postgres, owner).await?;
     let partitions = owner.partitions.to_string();
     create_schema(&mut postgres).await?;
     sqlx::query(include_str!("sql/take_partitions.sql"))
@@ -93,6 +97,17 @@ async fn check_server(postgres: &mut PgConnection) -> Result<(), OpenError> {
     let read = sqlx::query(include_str!("sql/check_server.sql")).fetch_one(postgres).await;
     let (server_version, encoding) = row::server(&read.map_err(store_error)?)?;
     fits(server_version, encoding)
+}
+
+/// Refuses an owner who would fail to make sequor's roles.
+async fn check_roles(
+    postgres: &mut PgConnection,
+    owner: &PostgresSettings,
+) -> Result<(), OpenError> {
+    let check = sqlx::query(include_str!("sql/check_roles.sql")).fetch_optional(postgres);
+    let role = || owner.server.get_username().to_owned();
+    let row = check.await.map_err(store_error)?;
+    row.map(drop).ok_or_else(|| OpenError::RolesMissing { role: role() })
 }
 
 fn fits(server_version: u32, encoding: String) -> Result<(), OpenError> {
@@ -120,7 +135,8 @@ pub(crate) async fn open(settings: PostgresSettings) -> Result<StoreParts, OpenE
     settings.check()?;
     let connect = Connect::new(&settings);
     let prepare = &[HISTORY, CLAIM, COMMIT, COMMIT_ONE];
-    let mut first = connect.connect(&[]).await?;
+    let first = connect.connect(&[]).await;
+    let mut first = first.map_err(|error| connect_error(&settings.server, error))?;
     let check = self_check(&mut first, &connect).await?;
     check_walls(&mut first).await?;
     if settings.pooled {
@@ -144,6 +160,7 @@ async fn self_check(session: &mut Session, connect: &Connect) -> Result<SelfChec
     let check = match read.await {
         Ok(row) => row::self_check(&row)?,
         Err(error) if is_not_installed(&error) => {
+            check_positions(session).await?;
             return Err(OpenError::NotInstalled { found: 0, needed });
         }
         Err(error) if is_not_granted(&error) => {
@@ -167,6 +184,13 @@ async fn self_check(session: &mut Session, connect: &Connect) -> Result<SelfChec
         return Err(OpenError::PositionsBehind { next, highest });
     }
     Ok(check)
+}
+
+/// Refuses tables that have come without the sequence of positions.
+async fn check_positions(session: &mut Session) -> Result<(), OpenError> {
+    let check = session.statement(include_str!("sql/check_positions.sql"));
+    let row = check.fetch_optional(&mut session.postgres).await.map_err(store_error)?;
+    row.map(drop).ok_or(OpenError::PositionsMissing)
 }
 
 /// Refuses a database that a restore has left without walls.

@@ -1,5 +1,6 @@
 //! The door where SQLite's result codes become the words of sequor. No code is named elsewhere.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use sequor_core::{ProjectionError, StoreError};
@@ -8,7 +9,8 @@ use sqlx::migrate::MigrateError;
 use crate::settings::SettingsError;
 
 /// Why a store could not be opened.
-#[derive(Debug, thiserror::Error)]
+// No derived Debug: `main` and `unwrap` show what Debug says, and what to do is in the sentence.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// A setting is wrong.
@@ -68,6 +70,28 @@ pub enum OpenError {
         /// What is there.
         path: PathBuf,
     },
+}
+
+impl OpenError {
+    /// What the variant is called.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Settings(_) => "Settings",
+            Self::InUse { .. } => "InUse",
+            Self::Unusable { .. } => "Unusable",
+            Self::Migrate { .. } => "Migrate",
+            Self::Store { .. } => "Store",
+            Self::LibraryTooOld { .. } => "LibraryTooOld",
+            Self::NoDatabase { .. } => "NoDatabase",
+        }
+    }
+}
+
+/// The name, and the sentence that says what to do.
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {self}", self.name())
+    }
 }
 
 /// What a failed statement means for the caller. Nothing was written.
@@ -155,8 +179,8 @@ mod tests {
     #[derive(Debug)]
     struct Coded(i32);
 
-    impl std::fmt::Display for Coded {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    impl fmt::Display for Coded {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write!(f, "code {}", self.0)
         }
     }
@@ -186,6 +210,13 @@ mod tests {
 
     fn coded(code: i32) -> sqlx::Error {
         sqlx::Error::Database(Box::new(Coded(code)))
+    }
+
+    #[test]
+    fn debug_says_what_to_do_too() {
+        let error = OpenError::NoDatabase { path: "notes.txt".into() };
+        assert_eq!(format!("{error:?}"), format!("NoDatabase: {error}"));
+        assert!(error.to_string().contains("name another file"), "{error}");
     }
 
     #[test]

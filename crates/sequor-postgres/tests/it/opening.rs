@@ -4,10 +4,10 @@ use std::num::NonZeroU16;
 
 use sequor_core::ports::Store;
 use sequor_postgres::{OpenError, PostgresSettings, PostgresStore, SettingsError, install};
-use sequor_testserver::Database;
+use sequor_testserver::{Cluster, Database};
 use tokio::task::JoinSet;
 
-use crate::support::{BUS, commit, deposit, fresh, installed, open, settings, tenant};
+use crate::support::{BUS, commit, deposit, fresh, installed, not_tried, open, settings, tenant};
 
 #[tokio::test]
 async fn a_database_without_our_tables_says_what_to_run() {
@@ -15,7 +15,7 @@ async fn a_database_without_our_tables_says_what_to_run() {
     database.make_role(BUS, "pg_read_all_settings").await;
     let refused = PostgresStore::open(settings(&database)).await.unwrap_err();
     assert!(matches!(refused, OpenError::NotInstalled { found: 0, .. }), "{refused}");
-    assert!(refused.to_string().contains("sequor_postgres::install"), "{refused}");
+    assert!(refused.to_string().contains("sequor::postgres::install"), "{refused}");
 }
 
 #[tokio::test]
@@ -113,6 +113,42 @@ async fn a_server_that_is_not_there_is_unavailable() {
     let nowhere = "postgres://bus@127.0.0.1:1/nowhere".parse().unwrap();
     let refused = PostgresStore::open(nowhere).await.unwrap_err();
     assert!(matches!(refused, OpenError::Store(_)), "{refused}");
+    let said = refused.to_string();
+    assert!(said.contains("database `nowhere` at 127.0.0.1:1: "), "{said}");
+    assert!(said.ends_with("is the server running, and is this its host and port?"), "{said}");
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_says_what_to_run() {
+    let database = Database::new().await;
+    let mut nowhere = PostgresSettings::new(database.owner().database("sequor_test_nodb"));
+    nowhere.server = nowhere.server.password("secret");
+    let opened = PostgresStore::open(nowhere.clone()).await.unwrap_err();
+    for refused in [opened, install(&nowhere).await.unwrap_err()] {
+        let said = refused.to_string();
+        assert!(said.ends_with("(3D000); create it: CREATE DATABASE sequor_test_nodb"), "{said}");
+        assert!(!said.contains("secret") && !said.contains("at line"), "{said}");
+    }
+}
+
+/// On a server that sequor was never installed on.
+#[tokio::test]
+async fn an_owner_who_may_not_create_roles_says_what_a_superuser_runs() {
+    let cluster = match Cluster::start() {
+        Ok(cluster) => cluster,
+        Err(missing) => return not_tried(missing),
+    };
+    let database = Database::on(&cluster.url("postgres")).await;
+    let make =
+        format!("CREATE ROLE owner LOGIN; ALTER DATABASE {} OWNER TO owner", database.name());
+    database.run(&make).await;
+    let owner = PostgresSettings::new(database.role("owner"));
+    let refused = install(&owner).await.unwrap_err();
+    assert!(matches!(&refused, OpenError::RolesMissing { role } if role == "owner"), "{refused}");
+    let repair = refused.to_string();
+    database.run(repair.rsplit_once("a superuser: ").unwrap().1).await;
+    install(&owner).await.unwrap();
+    PostgresStore::open(owner).await.unwrap();
 }
 
 #[test]

@@ -356,6 +356,19 @@ async fn tables_are_not_installed_through_a_pooler() {
     assert!(matches!(refused, OpenError::Settings(SettingsError::InstallPooled)), "{refused}");
 }
 
+#[tokio::test]
+async fn a_pooler_that_nobody_has_named_says_what_to_set() {
+    if BOUNCER.is_none() {
+        return;
+    }
+    let database = installed().await;
+    let mut unnamed = settings(&database);
+    unnamed.pooled = false;
+    let said = PostgresStore::open(unnamed).await.unwrap_err().to_string();
+    assert!(said.contains("(08P01); this looks like a pooler"), "{said}");
+    assert!(said.contains("set `PostgresSettings::pooled`"), "{said}");
+}
+
 const LATE: &str = "CREATE TABLE late (tenant_id uuid); SELECT sequor.wall('late');
     CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN

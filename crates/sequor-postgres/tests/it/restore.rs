@@ -244,7 +244,8 @@ async fn tables_without_their_sequence_are_refused_until_it_is_repaired() {
     let highest = highest_position(&open(&lost).await).await;
     let restored = restored_plainly(servers, &lost, "--exclude-table=sequor.positions").await;
     let refused = PostgresStore::open(settings(&restored)).await.unwrap_err();
-    assert!(refused.to_string().contains("sequor_postgres::install"), "{refused}");
+    assert!(matches!(refused, OpenError::PositionsMissing), "{refused}");
+    assert!(refused.to_string().contains("sequor::postgres::install"), "{refused}");
     install(&PostgresSettings::new(restored.owner())).await.unwrap();
     restored.run(&repair(&restored).await).await;
     assert_goes_on(&restored, highest).await;

@@ -47,7 +47,7 @@ fn what_is_no_database_is_refused_with_a_reason() {
         said.push('\n');
     }
     insta::assert_snapshot!(said, @r#"
-    billing: postgres://127.0.0.1:1/billing cannot be opened: the database cannot be used: the store is not available: error communicating with database: Connection refused (os error 111)
+    billing: postgres://127.0.0.1:1/billing cannot be opened: the database cannot be used: the store is not available: database `billing` at 127.0.0.1:1: error communicating with database: Connection refused (os error 111); is the server running, and is this its host and port?
     error: invalid value 'postgresql://localhost:port/billing' for '--database <URL>': the address is not of the form `postgres://role:password@host:port/database`
     error: invalid value 'mysql://localhost/billing' for '--database <URL>': `mysql://` is not supported; take a file, sqlite://file.db, or a server, postgres://user@host/database
     error: invalid value '' for '--database <URL>': the path of the SQLite file is empty; say where it lies, such as `sqlite://billing.db`
